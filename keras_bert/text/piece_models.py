@@ -5,55 +5,274 @@ package `tokenizers`, also where two ways to split a word are equally good.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.text.text_ops import find_sorted, num_bytes
-from keras_bert.text.unicode_data import NUM_CODES
+from keras_bert.text.piece_trie import Chars, Trie
+from keras_bert.text.pieces import Pieces, fill_lists, pushed
+from keras_bert.text.text_ops import find_sorted
 
 _NUM_IDS = 2**31
 _INSIDE = chr(0xD800)  # in place of ##; valid UTF-8 does not have it
 _NO_RANK = np.int64(2**62)
 
 
-class Pieces(NamedTuple):
-    """The pieces of words, ragged [W, (pieces)].
+class BytePairs:
+    """Byte-pair encoding: joins the neighbours of the lowest rank first.
 
-    Attributes:
-        ids: Their ids, int32.
-        ends: The byte of the word at which each ends, int32.
+    Sennrich et al. 2016 (arXiv 1508.07909), on bytes. Words are cut between
+    bytes that no piece has side by side, so that a long one is split in parts
+    at once.
+
+    Args:
+        byte_ids: The ids of the 256 bytes.
+        merges: The ids of what pairs of ids become, in the order of ranks.
+
+    Raises:
+        InputError: If a merge comes before the merges that make its parts.
     """
 
-    ids: tf.RaggedTensor
-    ends: tf.RaggedTensor
-
-    @property
-    def starts(self) -> tf.RaggedTensor:
-        """The byte of the word at which each begins, int32."""
-        rows = self.ends.value_rowids()
-        is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
-        before = tf.roll(self.ends.values, 1, 0)
-        return self.ends.with_values(tf.where(is_first, 0, before))
-
-    @classmethod
-    def of_rows(
-        cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
-    ) -> "Pieces":
-        """Makes them of flat values and the number of the word of each."""
-        return cls(
-            *(
-                tf.RaggedTensor.from_value_rowids(
-                    tf.cast(x, tf.int32),
-                    tf.cast(rows, tf.int64),
-                    tf.size(words, tf.int64),
-                    validate=False,
+    def __init__(
+        self, byte_ids: Sequence[int], merges: Mapping[tuple[int, int], int]
+    ):
+        self._byte_ids = np.array(byte_ids, np.int32)
+        # The first and the last byte of each piece.
+        outer = {x: (byte, byte) for byte, x in enumerate(byte_ids)}
+        self._is_in_piece = np.zeros([256, 256], bool)
+        for pair, joined in merges.items():
+            if not outer.keys() >= {*pair}:
+                raise InputError(
+                    f"The merge {pair} of ids comes before the merges that "
+                    "make them; give the tokenizer as it was learned."
                 )
-                for x in (ids, ends)
-            )
+            (first, end), (begin, last) = (outer[x] for x in pair)
+            self._is_in_piece[end, begin] = True
+            outer[joined] = first, last
+        pairs = np.array([*merges], np.int64).reshape(-1, 2)
+        keys = pairs[:, 0] * _NUM_IDS + pairs[:, 1]
+        self._ranks = np.argsort(keys)
+        self._keys = keys[self._ranks]
+        self._joined = np.array([*merges.values()], np.int32)
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        chars = tf.strings.unicode_decode(words, "ISO-8859-1")
+        ids = tf.gather(self._byte_ids, chars.values)
+        ends = tf.ragged.range(tf.cast(chars.row_lengths(), tf.int32)).values
+        before = tf.roll(chars.values, 1, 0)
+        side_by_side = tf.stack([before, chars.values], axis=1)
+        begins = (ends == 0) | ~tf.gather_nd(self._is_in_piece, side_by_side)
+        parts = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        ranks = self._ranks_at(tf.range(tf.size(ids)), ids, parts)
+        parts, ids, ends = fill_lists(
+            3,
+            lambda ranks, *_: tf.size(ranks) > 0,
+            self._join,
+            (ranks, parts, ids, ends + 1),
         )
+        order = tf.argsort(parts, stable=True)
+        parts, ids, ends = (tf.gather(x, order) for x in (parts, ids, ends))
+        rows = tf.gather(chars.value_rowids()[begins], parts)
+        return Pieces.of_rows(words, rows, ids, ends)
+
+    def _ranks_at(
+        self, places: tf.Tensor, ids: tf.Tensor, parts: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the rank of the pair that begins at each of the places."""
+        following = tf.minimum(places + 1, tf.size(ids) - 1)
+        left, right = (
+            tf.cast(tf.gather(ids, x), tf.int64) for x in (places, following)
+        )
+        keys = left * _NUM_IDS + right
+        is_pair = tf.gather(parts, places) == tf.gather(parts, following)
+        is_pair &= following > places
+        index, is_known = find_sorted(self._keys, keys)
+        ranks = tf.gather(self._ranks, index)
+        return tf.where(is_pair & is_known, ranks, _NO_RANK)
+
+    def _join(
+        self,
+        ranks: tf.Tensor,
+        parts: tf.Tensor,
+        ids: tf.Tensor,
+        ends: tf.Tensor,
+        *done: tf.Tensor,
+    ) -> tuple:
+        """Joins the pairs of the lowest rank in each part of a word.
+
+        Parts without such a pair are done.
+        """
+        begins = tf.cast(parts[1:] != parts[:-1], tf.int32)
+        numbers = tf.cumsum(tf.pad(begins, [[1, 0]]))
+        lowest = tf.gather(tf.math.segment_min(ranks, numbers), numbers)
+        goes_on = lowest < _NO_RANK
+        done = tuple(
+            pushed(array, tf.cast(x[~goes_on], tf.int32))
+            for array, x in zip(done, (parts, ids, ends), strict=True)
+        )
+        ranks, parts, ids, ends, joins = (
+            x[goes_on] for x in (ranks, parts, ids, ends, ranks == lowest)
+        )
+        # Of pairs that overlap, as in a a a, every second one is joined.
+        count = tf.cast(joins, tf.int32)
+        before = tf.cumsum(count, exclusive=True)
+        run = tf.cumsum(1 - count)
+        first = tf.gather(tf.math.segment_min(before, run), run)
+        joins &= (before - first) % 2 == 0
+        joined = tf.gather(self._joined, tf.where(joins, ranks, 0))
+        ids = tf.where(joins, joined, ids)
+        ends = tf.where(joins, tf.roll(ends, -1, 0), ends)
+        stays = ~tf.pad(joins, [[1, 0]])[:-1]
+        ranks, parts, ids, ends, joins = (
+            x[stays] for x in (ranks, parts, ids, ends, joins)
+        )
+        changed = tf.where(joins | tf.pad(joins, [[0, 1]])[1:])
+        new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, parts)
+        ranks = tf.tensor_scatter_nd_update(ranks, changed, new)
+        return ranks, parts, ids, ends, *done
+
+
+class Unigram:
+    """The most probable pieces of a word, as in SentencePiece.
+
+    Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the algorithm of
+    Viterbi. A character that is not a piece is unknown; unknown characters in
+    a row are one piece.
+
+    Args:
+        scores: The score of each piece, by its id.
+        pieces: The ids of the pieces that occur in words.
+        unk_id: The id of what is unknown.
+    """
+
+    def __init__(
+        self, scores: Sequence[float], pieces: Mapping[str, int], unk_id: int
+    ):
+        self._trie = Trie(pieces)
+        self._scores = np.array(scores)
+        # Of what is not a piece: a single character is unknown.
+        self._unknown = np.full(self._trie.longest, -np.inf)
+        self._unknown[-1] = min(scores) - 10
+        self._unk_id = unk_id
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        chars = Chars.of(words)
+        starts, lengths, ids = self._trie.matches(
+            chars.codes, chars.room, tf.zeros_like(chars.codes)
+        )
+        # At the last character of each piece, by length, the longest first.
+        longest, size = self._trie.longest, tf.size(chars.codes)
+        places = (starts + lengths) * longest - lengths
+        scores = tf.tensor_scatter_nd_update(
+            tf.tile(self._unknown, [size]),
+            places[:, None],
+            tf.gather(self._scores, ids),
+        )
+        choices = self._best(chars, tf.reshape(scores, [size, longest]))
+        lengths_at = longest - choices
+        ends = chars.backwards(lengths_at)
+        # Pieces were found in the order of these keys.
+        keys = lengths * size + starts + lengths
+        lengths = tf.gather(lengths_at, ends)
+        wanted = lengths * size + ends + 1
+        keys, ids = tf.pad(keys, [[0, 1]]), tf.pad(ids, [[0, 1]])
+        places = tf.searchsorted(keys[:-1], wanted)
+        is_piece = tf.gather(keys, places) == wanted
+        ids = tf.where(is_piece, tf.gather(ids, places), -1)
+        rows = tf.gather(chars.rows, ends)
+        goes_on = (ids[:-1] < 0) & (ids[1:] < 0) & (rows[:-1] == rows[1:])
+        is_last = ~tf.pad(goes_on, [[0, 1]])[: tf.size(ids)]
+        ids = tf.where(ids < 0, self._unk_id, ids)
+        ends = tf.gather(chars.byte_ends, ends)
+        return Pieces.of_rows(words, *(x[is_last] for x in (rows, ids, ends)))
+
+    def _best(self, chars: Chars, scores: tf.Tensor) -> tf.Tensor:
+        """Returns the column of the best piece that ends at each character.
+
+        Of equal ones, the longest is the best.
+        """
+        order = tf.argsort(-chars.lengths, stable=True)
+        firsts = tf.gather(chars.splits, order)
+        longest = tf.reduce_max(tf.pad(chars.lengths, [[0, 1]]))
+        # How many words are longer than 0, 1, 2 ... characters.
+        numbers = tf.math.bincount(chars.lengths, minlength=longest + 1)
+        numbers = tf.cumsum(numbers, exclusive=True, reverse=True)[:-1]
+        window = np.full(self._trie.longest, -np.inf)
+        window[-1] = 0  # the sum of no pieces
+        window = tf.repeat(window[None], tf.size(order), axis=0)
+
+        def step(i: tf.Tensor, window: tf.Tensor, found: tf.Tensor) -> tuple:
+            number = numbers[i]
+            sums = window[:number] + tf.gather(scores, firsts[:number] + i)
+            choice = tf.argmax(sums, axis=1, output_type=tf.int32)
+            best = tf.reduce_max(sums, axis=1, keepdims=True)
+            window = tf.concat([window[:number, 1:], best], axis=1)
+            return i + 1, window, pushed(found, choice)
+
+        (choices,) = fill_lists(1, lambda i, *_: i < longest, step, (0, window))
+        ranks = tf.gather(tf.math.invert_permutation(order), chars.rows)
+        offsets = tf.cumsum(numbers, exclusive=True)
+        return tf.gather(choices, tf.gather(offsets, chars.places) + ranks)
+
+
+class WordPiece:
+    """The longest piece that a word begins with, again and again.
+
+    As in google-research/bert, tokenization.py. A word that is not made of
+    pieces, or is too long, is unknown.
+
+    Args:
+        pieces: The ids of the pieces; ## marks those inside of words.
+        unk_id: The id of what is unknown.
+        max_chars_per_word: The characters of the longest known word.
+    """
+
+    def __init__(
+        self, pieces: Mapping[str, int], unk_id: int, max_chars_per_word: int
+    ):
+        inside = {
+            _INSIDE + x.removeprefix("##"): i
+            for x, i in pieces.items()
+            if x.startswith("##") and len(x) > 2
+        }
+        self._trie = Trie({**pieces, **inside})
+        # No path begins at node -1.
+        self._inside = self._trie.node_of(_INSIDE) if inside else -1
+        self._unk_id, self._longest = unk_id, max_chars_per_word
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        chars = Chars.of(words)
+        is_long = tf.gather(chars.lengths, chars.rows) > self._longest
+        nodes = tf.where(chars.places == 0, 0, self._inside)
+        room = tf.where(is_long, 0, chars.room)
+        starts, lengths, ids = self._trie.matches(
+            chars.codes, room, tf.cast(nodes, tf.int64)
+        )
+        # Longer pieces come later, and replace shorter ones.
+        places = starts[:, None]
+        length_at = tf.zeros_like(chars.room)
+        length_at = tf.tensor_scatter_nd_max(length_at, places, lengths)
+        is_longest = tf.gather(length_at, starts) == lengths
+        id_at = tf.tensor_scatter_nd_update(
+            tf.fill(tf.shape(chars.room), self._unk_id),
+            places[is_longest],
+            ids[is_longest],
+        )
+        starts = chars.forwards(length_at)
+        rows, lengths = (tf.gather(x, starts) for x in (chars.rows, length_at))
+        failed = tf.math.unsorted_segment_max(
+            tf.cast(lengths == 0, tf.int32), rows, tf.size(words)
+        )
+        failed = tf.gather(failed, rows) > 0
+        stays = ~failed | (tf.gather(chars.places, starts) == 0)
+        starts, rows, lengths, failed = (
+            x[stays] for x in (starts, rows, lengths, failed)
+        )
+        lengths = tf.where(failed, tf.gather(chars.room, starts), lengths)
+        ids = tf.where(failed, self._unk_id, tf.gather(id_at, starts))
+        ends = tf.gather(chars.byte_ends, starts + lengths - 1)
+        return Pieces.of_rows(words, rows, ids, ends)
 
 
 class KnownWords(tf.Module):
@@ -115,468 +334,3 @@ class KnownWords(tf.Module):
         pieces = self(words.values)
         places = (tf.cast(x, tf.int64) for x in (pieces.starts, pieces.ends))
         return [words.with_values(x) for x in (pieces.ids, *places)]
-
-
-class BytePairs:
-    """Byte-pair encoding: joins the neighbours of the lowest rank first.
-
-    Sennrich et al. 2016 (arXiv 1508.07909), on bytes. Words are cut between
-    bytes that no piece has side by side, so that a long one is split in parts
-    at once.
-
-    Args:
-        byte_ids: The ids of the 256 bytes.
-        merges: The ids of what pairs of ids become, in the order of ranks.
-
-    Raises:
-        InputError: If a merge comes before the merges that make its parts.
-    """
-
-    def __init__(
-        self, byte_ids: Sequence[int], merges: Mapping[tuple[int, int], int]
-    ):
-        self._byte_ids = np.array(byte_ids, np.int32)
-        # The first and the last byte of each piece.
-        outer = {x: (byte, byte) for byte, x in enumerate(byte_ids)}
-        self._is_in_piece = np.zeros([256, 256], bool)
-        for pair, joined in merges.items():
-            if not outer.keys() >= {*pair}:
-                raise InputError(
-                    f"The merge {pair} of ids comes before the merges that "
-                    "make them; give the tokenizer as it was learned."
-                )
-            (first, end), (begin, last) = (outer[x] for x in pair)
-            self._is_in_piece[end, begin] = True
-            outer[joined] = first, last
-        pairs = np.array([*merges], np.int64).reshape(-1, 2)
-        keys = pairs[:, 0] * _NUM_IDS + pairs[:, 1]
-        self._ranks = np.argsort(keys)
-        self._keys = keys[self._ranks]
-        self._joined = np.array([*merges.values()], np.int32)
-
-    def __call__(self, words: tf.Tensor) -> Pieces:
-        chars = tf.strings.unicode_decode(words, "ISO-8859-1")
-        ids = tf.gather(self._byte_ids, chars.values)
-        ends = tf.ragged.range(tf.cast(chars.row_lengths(), tf.int32)).values
-        before = tf.roll(chars.values, 1, 0)
-        side_by_side = tf.stack([before, chars.values], axis=1)
-        begins = (ends == 0) | ~tf.gather_nd(self._is_in_piece, side_by_side)
-        parts = tf.cumsum(tf.cast(begins, tf.int32)) - 1
-        ranks = self._ranks_at(tf.range(tf.size(ids)), ids, parts)
-        parts, ids, ends = _fill_lists(
-            3,
-            lambda ranks, *_: tf.size(ranks) > 0,
-            self._join,
-            (ranks, parts, ids, ends + 1),
-        )
-        order = tf.argsort(parts, stable=True)
-        parts, ids, ends = (tf.gather(x, order) for x in (parts, ids, ends))
-        rows = tf.gather(chars.value_rowids()[begins], parts)
-        return Pieces.of_rows(words, rows, ids, ends)
-
-    def _ranks_at(
-        self, places: tf.Tensor, ids: tf.Tensor, parts: tf.Tensor
-    ) -> tf.Tensor:
-        """Returns the rank of the pair that begins at each of the places."""
-        following = tf.minimum(places + 1, tf.size(ids) - 1)
-        left, right = (
-            tf.cast(tf.gather(ids, x), tf.int64) for x in (places, following)
-        )
-        keys = left * _NUM_IDS + right
-        is_pair = tf.gather(parts, places) == tf.gather(parts, following)
-        is_pair &= following > places
-        index, is_known = find_sorted(self._keys, keys)
-        ranks = tf.gather(self._ranks, index)
-        return tf.where(is_pair & is_known, ranks, _NO_RANK)
-
-    def _join(
-        self,
-        ranks: tf.Tensor,
-        parts: tf.Tensor,
-        ids: tf.Tensor,
-        ends: tf.Tensor,
-        *done: tf.Tensor,
-    ) -> tuple:
-        """Joins the pairs of the lowest rank in each part of a word.
-
-        Parts without such a pair are done.
-        """
-        begins = tf.cast(parts[1:] != parts[:-1], tf.int32)
-        numbers = tf.cumsum(tf.pad(begins, [[1, 0]]))
-        lowest = tf.gather(tf.math.segment_min(ranks, numbers), numbers)
-        goes_on = lowest < _NO_RANK
-        done = tuple(
-            _pushed(array, tf.cast(x[~goes_on], tf.int32))
-            for array, x in zip(done, (parts, ids, ends), strict=True)
-        )
-        ranks, parts, ids, ends, joins = (
-            x[goes_on] for x in (ranks, parts, ids, ends, ranks == lowest)
-        )
-        # Of pairs that overlap, as in a a a, every second one is joined.
-        count = tf.cast(joins, tf.int32)
-        before = tf.cumsum(count, exclusive=True)
-        run = tf.cumsum(1 - count)
-        first = tf.gather(tf.math.segment_min(before, run), run)
-        joins &= (before - first) % 2 == 0
-        joined = tf.gather(self._joined, tf.where(joins, ranks, 0))
-        ids = tf.where(joins, joined, ids)
-        ends = tf.where(joins, tf.roll(ends, -1, 0), ends)
-        stays = ~tf.pad(joins, [[1, 0]])[:-1]
-        ranks, parts, ids, ends, joins = (
-            x[stays] for x in (ranks, parts, ids, ends, joins)
-        )
-        changed = tf.where(joins | tf.pad(joins, [[0, 1]])[1:])
-        new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, parts)
-        ranks = tf.tensor_scatter_nd_update(ranks, changed, new)
-        return ranks, parts, ids, ends, *done
-
-
-class _Trie:
-    """Pieces as paths of code points that begin at node 0."""
-
-    def __init__(self, pieces: Mapping[str, int]):
-        self.longest = max(map(len, pieces), default=1)
-        nodes, keys, num_nodes = np.zeros(len(pieces), np.int64), [], 1
-        codes = np.zeros([len(pieces), self.longest], np.int64)
-        lengths = np.array([*map(len, pieces)])
-        text = "".join(pieces).encode("utf-32-le", "surrogatepass")
-        flat = np.frombuffer(text, np.uint32)
-        codes[np.arange(self.longest) < lengths[:, None]] = flat
-        for depth in range(self.longest):
-            is_longer = lengths > depth
-            paths = nodes[is_longer] * NUM_CODES + codes[is_longer, depth]
-            unique, inverse = np.unique(paths, return_inverse=True)
-            nodes[is_longer] = inverse + num_nodes
-            num_nodes += len(unique)
-            keys.append(unique)
-        # Nodes are numbered in the order of their keys.
-        self._keys = np.concatenate(keys)
-        self._depths = np.repeat(
-            np.arange(len(keys) + 1, dtype=np.int32), [1, *map(len, keys)]
-        )
-        self.ids = np.full(num_nodes, -1, np.int32)
-        self.ids[nodes] = [*pieces.values()]
-
-    def node_of(self, path: str) -> int:
-        node = 0
-        for char in path:
-            key = node * NUM_CODES + ord(char)
-            node = int(np.searchsorted(self._keys, key)) + 1
-        return node
-
-    def matches(
-        self, codes: tf.Tensor, room: tf.Tensor, nodes: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Finds all pieces that begin at each code point.
-
-        Args:
-            codes: The code points, int32 [C].
-            room: How many of them a piece that begins here may have, int32 [C].
-            nodes: The node from which each path begins, int64 [C].
-
-        Returns:
-            The places where the pieces begin, their lengths and ids, int32 [P].
-        """
-
-        codes = tf.pad(codes, [[0, self.longest]])
-
-        def step(
-            length: tf.Tensor, places: tf.Tensor, nodes: tf.Tensor, *found: Any
-        ) -> tuple:
-            keys = tf.gather(codes, places + length) + nodes * NUM_CODES
-            keys = tf.where(tf.gather(room, places) > length, keys, -1)
-            nodes, is_node = find_sorted(self._keys, keys)
-            stays = tf.where(is_node)[:, 0]
-            places, nodes = (tf.gather(x, stays) for x in (places, nodes + 1))
-            length += 1
-            found = tuple(
-                _pushed(array, x)
-                for array, x in zip(found, (places, nodes), strict=True)
-            )
-            return length, places, tf.cast(nodes, tf.int64), *found
-
-        places, found = _fill_lists(
-            2,
-            lambda length, places, *_: tf.size(places) > 0,
-            step,
-            (0, tf.range(tf.size(room)), nodes),
-        )
-        ids = tf.gather(self.ids, found)
-        is_piece = tf.where(ids >= 0)[:, 0]
-        found, places, ids = (
-            tf.gather(x, is_piece) for x in (found, places, ids)
-        )
-        skipped = tf.gather(
-            self._depths, tf.gather(tf.maximum(nodes, 0), places)
-        )
-        return places, tf.gather(self._depths, found) - skipped, ids
-
-
-class Unigram:
-    """The most probable pieces of a word, as in SentencePiece.
-
-    Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the algorithm of
-    Viterbi. A character that is not a piece is unknown; unknown characters in
-    a row are one piece.
-
-    Args:
-        scores: The score of each piece, by its id.
-        pieces: The ids of the pieces that occur in words.
-        unk_id: The id of what is unknown.
-    """
-
-    def __init__(
-        self, scores: Sequence[float], pieces: Mapping[str, int], unk_id: int
-    ):
-        self._trie = _Trie(pieces)
-        self._scores = np.array(scores)
-        # Of what is not a piece: a single character is unknown.
-        self._unknown = np.full(self._trie.longest, -np.inf)
-        self._unknown[-1] = min(scores) - 10
-        self._unk_id = unk_id
-
-    def __call__(self, words: tf.Tensor) -> Pieces:
-        chars = _Chars.of(words)
-        starts, lengths, ids = self._trie.matches(
-            chars.codes, chars.room, tf.zeros_like(chars.codes)
-        )
-        # At the last character of each piece, by length, the longest first.
-        longest, size = self._trie.longest, tf.size(chars.codes)
-        places = (starts + lengths) * longest - lengths
-        scores = tf.tensor_scatter_nd_update(
-            tf.tile(self._unknown, [size]),
-            places[:, None],
-            tf.gather(self._scores, ids),
-        )
-        choices = self._best(chars, tf.reshape(scores, [size, longest]))
-        lengths_at = longest - choices
-        ends = chars.backwards(lengths_at)
-        # Pieces were found in the order of these keys.
-        keys = lengths * size + starts + lengths
-        lengths = tf.gather(lengths_at, ends)
-        wanted = lengths * size + ends + 1
-        keys, ids = tf.pad(keys, [[0, 1]]), tf.pad(ids, [[0, 1]])
-        places = tf.searchsorted(keys[:-1], wanted)
-        is_piece = tf.gather(keys, places) == wanted
-        ids = tf.where(is_piece, tf.gather(ids, places), -1)
-        rows = tf.gather(chars.rows, ends)
-        goes_on = (ids[:-1] < 0) & (ids[1:] < 0) & (rows[:-1] == rows[1:])
-        is_last = ~tf.pad(goes_on, [[0, 1]])[: tf.size(ids)]
-        ids = tf.where(ids < 0, self._unk_id, ids)
-        ends = tf.gather(chars.byte_ends, ends)
-        return Pieces.of_rows(words, *(x[is_last] for x in (rows, ids, ends)))
-
-    def _best(self, chars: "_Chars", scores: tf.Tensor) -> tf.Tensor:
-        """Returns the column of the best piece that ends at each character.
-
-        Of equal ones, the longest is the best.
-        """
-        order = tf.argsort(-chars.lengths, stable=True)
-        firsts = tf.gather(chars.splits, order)
-        longest = tf.reduce_max(tf.pad(chars.lengths, [[0, 1]]))
-        # How many words are longer than 0, 1, 2 ... characters.
-        numbers = tf.math.bincount(chars.lengths, minlength=longest + 1)
-        numbers = tf.cumsum(numbers, exclusive=True, reverse=True)[:-1]
-        window = np.full(self._trie.longest, -np.inf)
-        window[-1] = 0  # the sum of no pieces
-        window = tf.repeat(window[None], tf.size(order), axis=0)
-
-        def step(i: tf.Tensor, window: tf.Tensor, found: tf.Tensor) -> tuple:
-            number = numbers[i]
-            sums = window[:number] + tf.gather(scores, firsts[:number] + i)
-            choice = tf.argmax(sums, axis=1, output_type=tf.int32)
-            best = tf.reduce_max(sums, axis=1, keepdims=True)
-            window = tf.concat([window[:number, 1:], best], axis=1)
-            return i + 1, window, _pushed(found, choice)
-
-        (choices,) = _fill_lists(
-            1, lambda i, *_: i < longest, step, (0, window)
-        )
-        ranks = tf.gather(tf.math.invert_permutation(order), chars.rows)
-        offsets = tf.cumsum(numbers, exclusive=True)
-        return tf.gather(choices, tf.gather(offsets, chars.places) + ranks)
-
-
-class WordPiece:
-    """The longest piece that a word begins with, again and again.
-
-    As in google-research/bert, tokenization.py. A word that is not made of
-    pieces, or is too long, is unknown.
-
-    Args:
-        pieces: The ids of the pieces; ## marks those inside of words.
-        unk_id: The id of what is unknown.
-        max_chars_per_word: The characters of the longest known word.
-    """
-
-    def __init__(
-        self, pieces: Mapping[str, int], unk_id: int, max_chars_per_word: int
-    ):
-        inside = {
-            _INSIDE + x.removeprefix("##"): i
-            for x, i in pieces.items()
-            if x.startswith("##") and len(x) > 2
-        }
-        self._trie = _Trie({**pieces, **inside})
-        # No path begins at node -1.
-        self._inside = self._trie.node_of(_INSIDE) if inside else -1
-        self._unk_id, self._longest = unk_id, max_chars_per_word
-
-    def __call__(self, words: tf.Tensor) -> Pieces:
-        chars = _Chars.of(words)
-        is_long = tf.gather(chars.lengths, chars.rows) > self._longest
-        nodes = tf.where(chars.places == 0, 0, self._inside)
-        room = tf.where(is_long, 0, chars.room)
-        starts, lengths, ids = self._trie.matches(
-            chars.codes, room, tf.cast(nodes, tf.int64)
-        )
-        # Longer pieces come later, and replace shorter ones.
-        places = starts[:, None]
-        length_at = tf.zeros_like(chars.room)
-        length_at = tf.tensor_scatter_nd_max(length_at, places, lengths)
-        is_longest = tf.gather(length_at, starts) == lengths
-        id_at = tf.tensor_scatter_nd_update(
-            tf.fill(tf.shape(chars.room), self._unk_id),
-            places[is_longest],
-            ids[is_longest],
-        )
-        starts = chars.forwards(length_at)
-        rows, lengths = (tf.gather(x, starts) for x in (chars.rows, length_at))
-        failed = tf.math.unsorted_segment_max(
-            tf.cast(lengths == 0, tf.int32), rows, tf.size(words)
-        )
-        failed = tf.gather(failed, rows) > 0
-        stays = ~failed | (tf.gather(chars.places, starts) == 0)
-        starts, rows, lengths, failed = (
-            x[stays] for x in (starts, rows, lengths, failed)
-        )
-        lengths = tf.where(failed, tf.gather(chars.room, starts), lengths)
-        ids = tf.where(failed, self._unk_id, tf.gather(id_at, starts))
-        ends = tf.gather(chars.byte_ends, starts + lengths - 1)
-        return Pieces.of_rows(words, rows, ids, ends)
-
-
-class _Chars(NamedTuple):
-    """The characters of words, one word after the other, [C].
-
-    Attributes:
-        codes: Their code points, int64.
-        rows: The number of the word of each, int32.
-        places: The number of each in its word, int32.
-        room: How many characters of the word are not before it, int32.
-        byte_ends: The byte of the word at which each ends, int32.
-        lengths: How many characters each word has, int32 [W].
-        splits: Where each word begins, int32 [W].
-    """
-
-    codes: tf.Tensor
-    rows: tf.Tensor
-    places: tf.Tensor
-    room: tf.Tensor
-    byte_ends: tf.Tensor
-    lengths: tf.Tensor
-    splits: tf.Tensor
-
-    @classmethod
-    def of(cls, words: tf.Tensor) -> "_Chars":
-        codes = tf.strings.unicode_decode(words, "UTF-8")
-        rows, places = tf.unstack(
-            tf.cast(codes.to_sparse().indices, tf.int32), axis=1
-        )
-        lengths = tf.cast(codes.row_lengths(), tf.int32)
-        splits = tf.cumsum(lengths, exclusive=True)
-        sizes = num_bytes(codes.values)
-        byte_ends = tf.cumsum(sizes)
-        before = tf.gather(byte_ends - sizes, tf.gather(splits, rows))
-        return cls(
-            tf.cast(codes.values, tf.int64),
-            rows,
-            places,
-            tf.gather(lengths, rows) - places,
-            byte_ends - before,
-            lengths,
-            splits,
-        )
-
-    def forwards(self, lengths: tf.Tensor) -> tf.Tensor:
-        """Returns the first characters of pieces, from the starts of words.
-
-        Takes the length of the piece that begins at each character; the last
-        one of a word may be 0.
-        """
-
-        def step(starts: tf.Tensor, found: tf.Tensor) -> tuple:
-            found = _pushed(found, starts)
-            size = tf.gather(lengths, starts)
-            goes_on = (size > 0) & (tf.gather(self.room, starts) > size)
-            return (starts + size)[goes_on], found
-
-        return self._walk(step, self.splits[self.lengths > 0])
-
-    def backwards(self, lengths: tf.Tensor) -> tf.Tensor:
-        """Returns the last characters of pieces, from the ends of the words.
-
-        Takes the length of the piece that ends at each character.
-        """
-        ends = tf.boolean_mask(self.splits + self.lengths, self.lengths > 0) - 1
-
-        def step(ends: tf.Tensor, found: tf.Tensor) -> tuple:
-            found = _pushed(found, ends)
-            size = tf.gather(lengths, ends)
-            goes_on = tf.gather(self.places, ends) >= size
-            return (ends - size)[goes_on], found
-
-        return self._walk(step, ends)
-
-    def _walk(self, step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
-        """Goes from places to others; returns all of them in rising order."""
-        (places,) = _fill_lists(
-            1, lambda places, _: tf.size(places) > 0, step, [places]
-        )
-        places = places[:, None]
-        is_found = tf.tensor_scatter_nd_update(
-            tf.zeros_like(self.rows, tf.bool),
-            places,
-            tf.ones_like(places[:, 0], tf.bool),
-        )
-        return tf.cast(tf.where(is_found)[:, 0], tf.int32)
-
-
-def _fill_lists(
-    number: int,
-    goes_on: Callable[..., tf.Tensor],
-    step: Callable[..., tuple],
-    values: Sequence[Any],
-) -> list[tf.Tensor]:
-    """Runs a loop that fills lists; returns what each one holds, int32 [N].
-
-    A step takes the values and the lists, and returns new ones. It adds to a
-    list with `_pushed`.
-    """
-    # A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
-    empty = tf.raw_ops.EmptyTensorList(
-        element_shape=[-1], max_num_elements=-1, element_dtype=tf.int32
-    )
-    values = [tf.convert_to_tensor(x) for x in values]
-    lists = [_pushed(empty, tf.zeros([0], tf.int32)) for _ in range(number)]
-    shapes = [tf.TensorShape([None] * x.shape.rank) for x in values]
-    filled = tf.while_loop(
-        goes_on,
-        step,
-        (*values, *lists),
-        shape_invariants=(*shapes, *[tf.TensorShape(None)] * number),
-        parallel_iterations=1,
-    )
-    return [
-        tf.raw_ops.TensorListConcatV2(
-            input_handle=x,
-            element_shape=[-1],
-            leading_dims=tf.zeros([0], tf.int64),
-            element_dtype=tf.int32,
-        ).tensor
-        for x in filled[-number:]
-    ]
-
-
-def _pushed(numbers: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    return tf.raw_ops.TensorListPushBack(input_handle=numbers, tensor=values)

@@ -1,0 +1,178 @@
+"""The characters of words, and the pieces that begin at each of them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.text.pieces import fill_lists, pushed
+from keras_bert.text.text_ops import find_sorted, num_bytes
+from keras_bert.text.unicode_data import NUM_CODES
+
+
+class Trie:
+    """Pieces as paths of code points that begin at node 0."""
+
+    def __init__(self, pieces: Mapping[str, int]):
+        self.longest = max(map(len, pieces), default=1)
+        nodes, keys, num_nodes = np.zeros(len(pieces), np.int64), [], 1
+        codes = np.zeros([len(pieces), self.longest], np.int64)
+        lengths = np.array([*map(len, pieces)])
+        text = "".join(pieces).encode("utf-32-le", "surrogatepass")
+        flat = np.frombuffer(text, np.uint32)
+        codes[np.arange(self.longest) < lengths[:, None]] = flat
+        for depth in range(self.longest):
+            is_longer = lengths > depth
+            paths = nodes[is_longer] * NUM_CODES + codes[is_longer, depth]
+            unique, inverse = np.unique(paths, return_inverse=True)
+            nodes[is_longer] = inverse + num_nodes
+            num_nodes += len(unique)
+            keys.append(unique)
+        # Nodes are numbered in the order of their keys.
+        self._keys = np.concatenate(keys)
+        self._depths = np.repeat(
+            np.arange(len(keys) + 1, dtype=np.int32), [1, *map(len, keys)]
+        )
+        self.ids = np.full(num_nodes, -1, np.int32)
+        self.ids[nodes] = [*pieces.values()]
+
+    def node_of(self, path: str) -> int:
+        node = 0
+        for char in path:
+            key = node * NUM_CODES + ord(char)
+            node = int(np.searchsorted(self._keys, key)) + 1
+        return node
+
+    def matches(
+        self, codes: tf.Tensor, room: tf.Tensor, nodes: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Finds all pieces that begin at each code point.
+
+        Args:
+            codes: The code points, int32 [C].
+            room: How many of them a piece that begins here may have, int32 [C].
+            nodes: The node from which each path begins, int64 [C].
+
+        Returns:
+            The places where the pieces begin, their lengths and ids, int32 [P].
+        """
+
+        codes = tf.pad(codes, [[0, self.longest]])
+
+        def step(
+            length: tf.Tensor, places: tf.Tensor, nodes: tf.Tensor, *found: Any
+        ) -> tuple:
+            keys = tf.gather(codes, places + length) + nodes * NUM_CODES
+            keys = tf.where(tf.gather(room, places) > length, keys, -1)
+            nodes, is_node = find_sorted(self._keys, keys)
+            stays = tf.where(is_node)[:, 0]
+            places, nodes = (tf.gather(x, stays) for x in (places, nodes + 1))
+            length += 1
+            found = tuple(
+                pushed(array, x)
+                for array, x in zip(found, (places, nodes), strict=True)
+            )
+            return length, places, tf.cast(nodes, tf.int64), *found
+
+        places, found = fill_lists(
+            2,
+            lambda length, places, *_: tf.size(places) > 0,
+            step,
+            (0, tf.range(tf.size(room)), nodes),
+        )
+        ids = tf.gather(self.ids, found)
+        is_piece = tf.where(ids >= 0)[:, 0]
+        found, places, ids = (
+            tf.gather(x, is_piece) for x in (found, places, ids)
+        )
+        skipped = tf.gather(
+            self._depths, tf.gather(tf.maximum(nodes, 0), places)
+        )
+        return places, tf.gather(self._depths, found) - skipped, ids
+
+
+class Chars(NamedTuple):
+    """The characters of words, one word after the other, [C].
+
+    Attributes:
+        codes: Their code points, int64.
+        rows: The number of the word of each, int32.
+        places: The number of each in its word, int32.
+        room: How many characters of the word are not before it, int32.
+        byte_ends: The byte of the word at which each ends, int32.
+        lengths: How many characters each word has, int32 [W].
+        splits: Where each word begins, int32 [W].
+    """
+
+    codes: tf.Tensor
+    rows: tf.Tensor
+    places: tf.Tensor
+    room: tf.Tensor
+    byte_ends: tf.Tensor
+    lengths: tf.Tensor
+    splits: tf.Tensor
+
+    @classmethod
+    def of(cls, words: tf.Tensor) -> "Chars":
+        codes = tf.strings.unicode_decode(words, "UTF-8")
+        rows, places = tf.unstack(
+            tf.cast(codes.to_sparse().indices, tf.int32), axis=1
+        )
+        lengths = tf.cast(codes.row_lengths(), tf.int32)
+        splits = tf.cumsum(lengths, exclusive=True)
+        sizes = num_bytes(codes.values)
+        byte_ends = tf.cumsum(sizes)
+        before = tf.gather(byte_ends - sizes, tf.gather(splits, rows))
+        return cls(
+            tf.cast(codes.values, tf.int64),
+            rows,
+            places,
+            tf.gather(lengths, rows) - places,
+            byte_ends - before,
+            lengths,
+            splits,
+        )
+
+    def forwards(self, lengths: tf.Tensor) -> tf.Tensor:
+        """Returns the first characters of pieces, from the starts of words.
+
+        Takes the length of the piece that begins at each character; the last
+        one of a word may be 0.
+        """
+
+        def step(starts: tf.Tensor, found: tf.Tensor) -> tuple:
+            found = pushed(found, starts)
+            size = tf.gather(lengths, starts)
+            goes_on = (size > 0) & (tf.gather(self.room, starts) > size)
+            return (starts + size)[goes_on], found
+
+        return self._walk(step, self.splits[self.lengths > 0])
+
+    def backwards(self, lengths: tf.Tensor) -> tf.Tensor:
+        """Returns the last characters of pieces, from the ends of the words.
+
+        Takes the length of the piece that ends at each character.
+        """
+        ends = tf.boolean_mask(self.splits + self.lengths, self.lengths > 0) - 1
+
+        def step(ends: tf.Tensor, found: tf.Tensor) -> tuple:
+            found = pushed(found, ends)
+            size = tf.gather(lengths, ends)
+            goes_on = tf.gather(self.places, ends) >= size
+            return (ends - size)[goes_on], found
+
+        return self._walk(step, ends)
+
+    def _walk(self, step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
+        """Goes from places to others; returns all of them in rising order."""
+        (places,) = fill_lists(
+            1, lambda places, _: tf.size(places) > 0, step, [places]
+        )
+        places = places[:, None]
+        is_found = tf.tensor_scatter_nd_update(
+            tf.zeros_like(self.rows, tf.bool),
+            places,
+            tf.ones_like(places[:, 0], tf.bool),
+        )
+        return tf.cast(tf.where(is_found)[:, 0], tf.int32)

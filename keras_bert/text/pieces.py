@@ -1,0 +1,83 @@
+"""The pieces of words, and the lists in which a loop collects them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+
+class Pieces(NamedTuple):
+    """The pieces of words, ragged [W, (pieces)].
+
+    Attributes:
+        ids: Their ids, int32.
+        ends: The byte of the word at which each ends, int32.
+    """
+
+    ids: tf.RaggedTensor
+    ends: tf.RaggedTensor
+
+    @property
+    def starts(self) -> tf.RaggedTensor:
+        """The byte of the word at which each begins, int32."""
+        rows = self.ends.value_rowids()
+        is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
+        before = tf.roll(self.ends.values, 1, 0)
+        return self.ends.with_values(tf.where(is_first, 0, before))
+
+    @classmethod
+    def of_rows(
+        cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
+    ) -> "Pieces":
+        """Makes them of flat values and the number of the word of each."""
+        return cls(
+            *(
+                tf.RaggedTensor.from_value_rowids(
+                    tf.cast(x, tf.int32),
+                    tf.cast(rows, tf.int64),
+                    tf.size(words, tf.int64),
+                    validate=False,
+                )
+                for x in (ids, ends)
+            )
+        )
+
+
+def fill_lists(
+    number: int,
+    goes_on: Callable[..., tf.Tensor],
+    step: Callable[..., tuple],
+    values: Sequence[Any],
+) -> list[tf.Tensor]:
+    """Runs a loop that fills lists; returns what each one holds, int32 [N].
+
+    A step takes the values and the lists, and returns new ones. It adds to a
+    list with `pushed`.
+    """
+    # A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
+    empty = tf.raw_ops.EmptyTensorList(
+        element_shape=[-1], max_num_elements=-1, element_dtype=tf.int32
+    )
+    values = [tf.convert_to_tensor(x) for x in values]
+    lists = [pushed(empty, tf.zeros([0], tf.int32)) for _ in range(number)]
+    shapes = [tf.TensorShape([None] * x.shape.rank) for x in values]
+    filled = tf.while_loop(
+        goes_on,
+        step,
+        (*values, *lists),
+        shape_invariants=(*shapes, *[tf.TensorShape(None)] * number),
+        parallel_iterations=1,
+    )
+    return [
+        tf.raw_ops.TensorListConcatV2(
+            input_handle=x,
+            element_shape=[-1],
+            leading_dims=tf.zeros([0], tf.int64),
+            element_dtype=tf.int32,
+        ).tensor
+        for x in filled[-number:]
+    ]
+
+
+def pushed(numbers: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    return tf.raw_ops.TensorListPushBack(input_handle=numbers, tensor=values)
