@@ -148,6 +148,23 @@ def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
     return without_heads(arrays, left_out)
 
 
+def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
+    """Adds what the output layers of ModernBERT read, for a model's `paths`.
+
+    transformers calls it `head` in each of its classes, so a new classifier
+    begins with the head of the masked LM.
+    """
+    given = heads_of(arrays)
+    added = {}
+    for path in paths:
+        part, _, name = path.partition("/")
+        if part in POOLERS - given and f"{part}/layer_norm/gamma" in paths:
+            name = name.replace("dense/", "transform/")
+            if array := arrays.get(f"masked_lm/{name}"):
+                added[path] = array
+    return {**arrays, **added}
+
+
 def without_heads(
     arrays: Mapping[str, StoredArray], heads: Collection[str]
 ) -> Arrays:

@@ -11,6 +11,7 @@ from keras_bert.checkpoints.heads import (
     POOLERS,
     heads_of,
     is_left_out,
+    with_prediction_heads,
     without_heads,
 )
 from keras_bert.checkpoints.huggingface import has_untied_decoder
@@ -111,6 +112,7 @@ def _load(
     if new_head:
         arrays = without_heads(arrays, heads_of(arrays) - POOLERS)
     weights = weights_by_path(model)
+    arrays = with_prediction_heads(arrays, weights)
     if has_untied_decoder(arrays) and "masked_lm" in heads_of(weights):
         raise InputError(
             f"The masked-LM head of {file} has a decoder that differs from the "

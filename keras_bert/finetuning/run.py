@@ -233,7 +233,8 @@ def _settings(
                 "this task."
             )
     if is_trained and checkpoint:
-        defaults = kind.settings_from_checkpoint(checkpoint)
+        given = {**of_model, **task.settings, **(settings or {})}
+        defaults = kind.settings_from_checkpoint(checkpoint, given)
         of_model = {**defaults, **of_model, **task.settings}
     length = kind.Settings.max_seq_length
     length = min(length, start.bert_config.max_position_embeddings)

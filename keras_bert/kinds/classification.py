@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE
@@ -38,9 +39,9 @@ _BALANCED = "balanced"
 def _check_is_pooled(settings: ClassificationSettings) -> dict[str, str]:
     if settings.pooling != "pooled":
         raise InputError(
-            "Classifiers of other libraries read the output of the pooler, "
-            f"but this one has pooling={settings.pooling}; keep it in our "
-            "format, keras, or train it with pooling=pooled."
+            "The classifiers of transformers read the output of a pooler, but "
+            f"this one has pooling={settings.pooling}; keep it in our format, "
+            "keras, or train it with pooling=pooled."
         )
     return {}
 
@@ -99,10 +100,27 @@ class Classification(TextKind):
 
     @classmethod
     def settings_from_checkpoint(
-        cls, checkpoint: str | Path | Checkpoint
+        cls, checkpoint: str | Path | Checkpoint, given: Mapping[str, Any]
     ) -> dict[str, Any]:
-        has_pooler = "pooler" in Checkpoint.of(checkpoint).heads
-        return {} if has_pooler else {"pooling": "mean"}
+        """Chooses the mean for an encoder without a pooler.
+
+        In other families than BERT, no pre-training has a pooler, and each
+        classifier begins with a new one. There, only an encoder without any
+        head has learned to be read by the mean.
+        """
+        checkpoint = Checkpoint.of(checkpoint)
+        is_pooled = "pooler" in checkpoint.heads
+        if checkpoint.heads and checkpoint.config.family != "bert":
+            is_pooled = True
+        if is_pooled or "pooling" in given:
+            return {}
+        logging.info(
+            "%s has no pooler, so the classifier reads the mean of the tokens "
+            "(pooling=mean). transformers has no such classifier: if you want "
+            "to convert the model, give pooling=pooled.",
+            checkpoint.place,
+        )
+        return {"pooling": "mean"}
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         if self.spec.settings.class_weights != _BALANCED:
@@ -184,7 +202,7 @@ class NextSentence(Classification):
 
     @classmethod
     def settings_from_checkpoint(
-        cls, checkpoint: str | Path | Checkpoint
+        cls, checkpoint: str | Path | Checkpoint, given: Mapping[str, Any]
     ) -> dict[str, Any]:
         return {}
 

@@ -200,9 +200,12 @@ class Kind(tf.Module):
 
     @classmethod
     def settings_from_checkpoint(
-        cls, checkpoint: str | Path | Checkpoint
+        cls, checkpoint: str | Path | Checkpoint, given: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Returns the defaults of a training that starts from a checkpoint."""
+        """Returns the defaults of a training that starts from a checkpoint.
+
+        `given` are the settings that need no default.
+        """
         return {}
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:

@@ -4,17 +4,22 @@ import dataclasses
 import json
 import re
 
+import numpy as np
 import pytest
 from conftest import randomize
 from small_family import family_config, write_family
 
 import keras_bert
 from keras_bert import TextClassifier, TextRegressor
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.families import FAMILIES
 from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
 from keras_bert.finetuning.by_kind import MultipleChoiceModel, load_finetuned
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.models.heads import build_classifier
+from keras_bert.io.weight_paths import weights_by_path
+from keras_bert.models.heads import build_classifier, build_token_classifier
+from keras_bert.models.pretraining import build_pretraining_model
 
 TEXTS = ["the fox", "a good dog", "a dog", "the good fox . good !"]
 CONTEXT = "a fox jumps over the lazy dog and the good dog is not lazy"
@@ -93,8 +98,8 @@ _PAIRS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    return lambda family, **sizes: write_family(
-        tmp_path / family, family, **sizes
+    return lambda family, **options: write_family(
+        tmp_path / family, family, **options
     )
 
 
@@ -165,6 +170,39 @@ def test_adapters_are_saved_and_merged(family, folder, tmp_path):
         assert _scores(loaded.predict(TEXTS)) == pytest.approx(
             _scores(answers), abs=1e-5
         )
+
+
+def _masked_lm(config):
+    return build_pretraining_model(config, next_sentence=False)
+
+
+@pytest.mark.parametrize(
+    ("family", "pooling"),
+    [("bert", "mean"), ("electra", "pooled"), ("modernbert", "pooled")],
+)
+def test_the_default_pooling_after_a_masked_lm(family, pooling, folder):
+    """transformers can open a classifier only if it is pooled."""
+    masked_lm = folder(family, build=_masked_lm)
+    model = TextClassifier.from_pretrained(masked_lm, max_seq_length=20)
+    model.fit(TEXTS[:2], ["x", "y"], config=CONFIG)
+    assert model.kind.spec.settings.pooling == pooling
+
+
+def test_the_head_of_modernbert_begins_as_that_of_its_masked_lm(folder):
+    masked_lm = folder("modernbert", build=_masked_lm)
+    given = Checkpoint.of(masked_lm).arrays
+    for build, head in (
+        (build_classifier, "pooler"),
+        (build_token_classifier, "token_head"),
+    ):
+        model = build(Checkpoint.of(masked_lm).config, num_labels=2)
+        load_checkpoint(model, masked_lm)
+        weights = weights_by_path(model)
+        for ours, theirs in (
+            (f"{head}/dense/kernel", "masked_lm/transform/kernel"),
+            (f"{head}/layer_norm/gamma", "masked_lm/layer_norm/gamma"),
+        ):
+            np.testing.assert_array_equal(weights[ours], given[theirs].read())
 
 
 def _scores(answers):
