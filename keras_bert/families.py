@@ -145,11 +145,13 @@ def _modern(values: Values) -> Values:
             "another model."
         )
     ropes = values.get("rope_parameters") or {}
+    theta = values.get("global_rope_theta") or 160_000.0
+    local_theta = values.get("local_rope_theta", 10_000.0) or theta
     full, local = (
         _rotary({"rope_parameters": {"rope_theta": theta} | ropes.get(x, {})})
         for x, theta in (
-            ("full_attention", values.get("global_rope_theta", 160_000.0)),
-            ("sliding_attention", values.get("local_rope_theta", 10_000.0)),
+            ("full_attention", theta),
+            ("sliding_attention", local_theta),
         )
     )
     if len(full) + len(local) > 2 or values.get("rope_scaling"):

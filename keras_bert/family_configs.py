@@ -96,7 +96,10 @@ def translate_huggingface(values: Values) -> dict[str, Any]:
     name = family_of(values)
     family = FAMILIES[name]
     names = {**family.former_keys, **family.keys}
-    values = {names.get(key, key): x for key, x in values.items()}
+    # A family's name of a setting comes before the usual name.
+    renamed = {names[key]: x for key, x in values.items() if key in names}
+    usual = {key: x for key, x in values.items() if key not in names}
+    values = {**usual, **renamed}
     _check_values(values, name)
     sizes: dict[str, Any] = {
         "hidden_size": 768,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import randomize
 from small_checkpoint import write_checkpoint
+from small_family import family_config
 
 import keras_bert
 from keras_bert.export.convert import convert_checkpoint
@@ -53,6 +54,10 @@ _SOME_MODELS = {
         keras_bert.models.build_classifier(c, num_labels=3)
     ),
     "lora": _with_adapters,
+    # Rotary positions, and attention to near tokens.
+    "modernbert": lambda c: keras_bert.models.build_encoder(
+        family_config("modernbert", c.vocab_size)
+    ),
 }
 _ALL_MODELS = _SOME_MODELS | {
     "encoder": keras_bert.models.build_encoder,

@@ -67,26 +67,41 @@ class Explanation:
 
         The strongest token of the explanation has the strongest color.
         """
-        largest = max((abs(x["attribution"]) for x in self.tokens), default=0)
+        spans = self._spans()
+        largest = max((abs(value) for *_, value in spans), default=0)
         parts = []
-        for field in dict.fromkeys(x["field"] for x in self.tokens):
-            text, end, pieces = self.row[field], 0, []
-            for token in (x for x in self.tokens if x["field"] == field):
-                value = token["attribution"]
+        for field in dict.fromkeys(field for field, *_ in spans):
+            text, before, pieces = self.row[field], 0, []
+            for _, start, end, value in (x for x in spans if x[0] == field):
                 color = _FOR if value > 0 else _AGAINST
                 strength = abs(value) / largest if largest else 0
                 pieces += [
-                    html.escape(text[end : token["start"]]),
+                    html.escape(text[before:start]),
                     f'<span style="background: rgba({color}, {strength:.2f})" '
                     f'title="{value:+.3f}">',
-                    html.escape(text[token["start"] : token["end"]]),
+                    html.escape(text[start:end]),
                     "</span>",
                 ]
-                end = token["end"]
-            pieces.append(html.escape(text[end:]))
+                before = end
+            pieces.append(html.escape(text[before:]))
             parts.append(f"<p>{''.join(pieces)}</p>")
         of_label = "" if self.label is None else f"{html.escape(self.label)}: "
         return f"<p><b>{of_label}{self.score:+.2f}</b></p>{''.join(parts)}"
+
+    def _spans(self) -> list[tuple[str, int, int, float]]:
+        """Returns the field, places and attribution of each part of a text.
+
+        Tokens that share a character are one part.
+        """
+        spans: list[tuple[str, int, int, float]] = []
+        for token in self.tokens:
+            field, start, end = token["field"], token["start"], token["end"]
+            value = token["attribution"]
+            if spans and spans[-1][0] == field and start < spans[-1][2]:
+                _, start, before, first = spans.pop()
+                end, value = max(before, end), first + value
+            spans.append((field, start, end, value))
+        return spans
 
     _repr_html_ = to_html
 

@@ -116,5 +116,5 @@ def mask_adder(
         is_near = distances <= 0 if left_to_right else distances <= reach
         if reach is not None:
             is_near &= distances >= -reach
-        allowed *= ops.cast(is_near, "float32")
+        allowed = allowed * ops.cast(is_near, "float32")
     return (1.0 - allowed) * -10000.0

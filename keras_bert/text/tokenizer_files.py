@@ -43,15 +43,20 @@ _WITHOUT_WORD_PIECES = (
     *_OF_BYTES,
     *("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"),
 )
-_WITH_TWO_SEPARATORS = (
-    *("MPNetTokenizer", "MPNetTokenizerFast"),
-    *_WITHOUT_WORD_PIECES,
-)
+_OF_MPNET = ("MPNetTokenizer", "MPNetTokenizerFast")
+_WITH_TWO_SEPARATORS = (*_OF_MPNET, *_WITHOUT_WORD_PIECES)
 _WITHOUT_SEGMENTS = (
     *("DistilBertTokenizer", "DistilBertTokenizerFast"),
     *_WITH_TWO_SEPARATORS,
     *_GENERIC,
 )
+# The classes where no file names one; BERT's in other families.
+_CLASS_OF_FAMILY = {
+    "distilbert": "DistilBertTokenizer",
+    "mpnet": "MPNetTokenizer",
+    "roberta": "RobertaTokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+}
 # The values with which text is split as by BERT's tokenizer.
 _CHOICES = {
     "tokenizer_class": (
@@ -67,7 +72,8 @@ _CHOICES = {
 # Of a word, for the classes of BERT.
 _MAX_CHARS = 100
 _NAMES = [f"{name}_token" for name in SpecialTokens._fields]
-_OF_ROBERTA = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+_NAMES_OF_ROBERTA = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+_NAMES_OF_MPNET = _NAMES_OF_ROBERTA._replace(unk="[UNK]")
 _EXTRA = ("additional_special_tokens", "extra_special_tokens")
 _SPECIAL: Known = dict.fromkeys([*_NAMES, *_EXTRA, "bos_token", "eos_token"])
 # What `TokenizerSettings.to_json` has always written.
@@ -121,6 +127,7 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     check_keys(config, _KEYS, folder / _CONFIG)
     check_keys(special, _SPECIAL, folder / _MAP)
     name = config.get("tokenizer_class") or model.get("tokenizer_class")
+    name = name or _CLASS_OF_FAMILY.get(model.get("model_type"))
     file = file or vocab_in(folder) or folder / _VOCAB
     if name in _WITHOUT_WORD_PIECES and file.name == _VOCAB:
         raise _refused_choice(folder / _CONFIG, "tokenizer_class", name)
@@ -207,7 +214,9 @@ def _values_of_hub(
         *json.vocab,
         *(x.content for x in json.added_tokens),
     ]
-    usual = SPECIAL_TOKENS if has_names else _OF_ROBERTA
+    usual = SPECIAL_TOKENS if has_names else _NAMES_OF_ROBERTA
+    if class_name in _OF_MPNET:
+        usual = _NAMES_OF_MPNET
     names = dict(zip(_NAMES, usual, strict=True))
     names |= {x: config[x] for x in _NAMES if config.get(x)}
     values: dict[str, Any] = {"max_input_chars_per_word": _MAX_CHARS}

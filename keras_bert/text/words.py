@@ -105,6 +105,9 @@ def _lower_and_strip(
     texts: tf.Tensor, settings: TokenizerSettings, library: ModuleType | None
 ) -> tf.Tensor:
     if settings.do_lower_case:
+        if settings.is_of_hub:
+            # There, a sigma at the end of a word is lower-cased as any other.
+            texts = tf.strings.regex_replace(texts, "Σ", "σ")
         texts = tf.strings.lower(texts, encoding="utf-8")
     if settings.strips_accents:
         if library:

@@ -298,6 +298,17 @@ def test_the_config_of_a_release(name):
     assert fields == pytest.approx(expected)
 
 
+def test_other_spellings_of_a_config():
+    values, _ = RELEASED["ModernBERT-base"]
+    given = {**values, "layer_norm_eps": 0.5, "local_rope_theta": None}
+    config = BertConfig.from_dict(given)
+    assert config.layer_norm_eps == 1e-5  # norm_eps, as transformers reads
+    assert config.local_rope_theta == config.rope_theta == 160_000
+    del given["global_rope_theta"], given["local_rope_theta"]
+    config = BertConfig.from_dict({**given, "global_rope_theta": None})
+    assert (config.rope_theta, config.local_rope_theta) == (160_000, 10_000)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -56,6 +56,29 @@ def test_the_file_beside_the_weights_overrides_the_name(checkpoint):
     assert tokenizer_values(folder) == expected
 
 
+@pytest.mark.parametrize(
+    ("family", "cls", "separators", "segment"),
+    [
+        ("bert", "[CLS]", 1, 1),
+        ("distilbert", "[CLS]", 1, 0),
+        ("mpnet", "<s>", 2, 0),
+    ],
+)
+def test_the_family_tells_the_class(
+    checkpoint, family, cls, separators, segment
+):
+    """MPNet's vocabulary has the special tokens of BERT too, without use."""
+    folder = checkpoint(family)
+    (folder / "config.json").write_text(json.dumps({"model_type": family}))
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    pieces = "<s> <pad> </s> [UNK] [PAD] [CLS] [SEP] [MASK] a <mask>"
+    (folder / "vocab.txt").write_text(pieces.replace(" ", "\n"))
+    values = tokenizer_values(folder)
+    assert values["special_tokens"][2] == cls
+    assert values.get("pair_separators", 1) == separators
+    assert values["second_segment"] == segment
+
+
 def test_capitals_in_a_vocabulary_tell_its_case(shared, vocab_file):
     assert resolve_tokenizer_settings(None, vocab_file) == UNCASED
     for name, settings in (

@@ -1,12 +1,14 @@
 """Which tokens moved an answer: `explain`."""
 
+import re
+
 import numpy as np
 import pytest
 from kind_examples import make_kind
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning import explain
-from keras_bert.finetuning.explain import explain_row
+from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 
 LABELS = ("bad", "fine", "good")
@@ -98,6 +100,23 @@ def test_tokens_are_where_the_text_has_them(vocab_file, config):
     assert "&lt;</span>" in html and "&gt;" in html
     assert html.count("<span") == len(found)
     assert html == explanation._repr_html_()
+
+
+def test_tokens_that_share_a_character_are_shown_once():
+    """Byte-level pieces of an emoji, and Korean letters taken apart."""
+    places = [("ü", 0, 1, 0.5), ("b", 1, 2, -3.0)]
+    places += [
+        (x, 3, 4, value) for x, value in zip("abc", (4, 1, -2), strict=True)
+    ]
+    tokens = [
+        {"token": x, "field": "text", "start": i, "end": j, "attribution": y}
+        for x, i, j, y in places
+    ]
+    explanation = Explanation({"text": "üb 😀!"}, None, 0.5, 0, tokens, False)
+    html = explanation.to_html()
+    assert re.sub("<[^>]+>", "", html) == "+0.50üb 😀!"
+    assert re.findall(r'title="(\S+)"', html) == ["+0.500", "-3.000", "+3.000"]
+    assert html.count(", 1.00)") == 2
 
 
 def test_a_word_that_the_network_cannot_see_has_no_part(vocab_file, config):

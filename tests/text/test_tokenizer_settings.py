@@ -59,6 +59,20 @@ WORDS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (TokenizerSettings(), "οδος"),
+        (TokenizerSettings(is_of_hub=True), "οδοσ"),
+    ],
+)
+def test_a_sigma_at_the_end_of_a_word(settings, words):
+    """`tokenizers` lower-cases each character alone, Python the word."""
+    for text in ("ΟΔΟΣ", "οδοΣ", "ΌΔΌΣ"):
+        assert clean_text([text], settings)[0].numpy().decode() == words
+    assert clean_text(["οδος"], settings)[0].numpy().decode() == "οδος"
+
+
 @pytest.mark.parametrize("settings", WORDS)
 def test_words_of_hugging_face(settings):
     words, starts = split_words(
