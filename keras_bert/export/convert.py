@@ -133,7 +133,11 @@ def convert_checkpoint(
             "%s has no vocabulary, so %s has none.", source.folder, output_dir
         )
     else:
-        length = config.max_position_embeddings
+        length = source.longest_sequence(config)
+        if source.task and not is_ours:
+            task = read_task_file(source.folder / "task.json")
+            limit = task["settings"].get("max_seq_length", length)
+            length = min(length, limit)
         texts |= _tokenizer_files(tokenizer, source.vocab_file, length, to)
     if (card := source.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")

@@ -126,9 +126,10 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
         return checkpoint
     config = HubConfig.of(checkpoint)
     family_of(config.values)  # refuses an unknown family
+    names = config.values.get("architectures") or [config.architecture]
     raise InputError(
         f"{checkpoint.folder} has no task.json, and its config.json names the "
-        f"architecture {config.architecture!r}, so it is not a fine-tuned "
+        f"architecture {names[0]!r}, so it is not a fine-tuned "
         "model: train it with finetune, or take the hidden states from "
         "load_pretrained, the vectors from load_embedder or the guesses at "
         "[MASK] from keras_bert.export.load_mask_filler."

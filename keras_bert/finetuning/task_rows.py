@@ -54,6 +54,11 @@ class TaskRows:
                 f"validation_data is {reprlib.repr(data)}; give (x, y), or "
                 "rows that have their labels inside, or leave it out."
             )
+        if self._kind.has_labels and any("label" not in row for row in rows):
+            raise InputError(
+                "A row of validation_data has no label; give (x, y), or rows "
+                "that have their labels inside."
+            )
         return rows
 
     def learn(self, x: Any, y: Any = None) -> tuple["TaskRows", list[Row]]:

@@ -102,7 +102,7 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
         if missing := [field for field in fields if field not in row]:
             raise InputError(
                 f"Example {number} has no field {missing[0]!r}, only "
-                f"{', '.join(row)}; check text_fields and the reader."
+                f"{', '.join(row)}; give it, or correct the text_fields."
             )
 
 
@@ -162,8 +162,8 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
     if not isinstance(label, str) or label not in ids:
         raise InputError(
             f"Label {label!r} of example {number} is not one of the strings "
-            f"{', '.join(map(repr, ids))}; check the labels and the reader of "
-            "the task, or train a new output layer with new_head."
+            f"{', '.join(map(repr, ids))}; correct it or the labels of the "
+            "task, or train a new output layer with new_head."
         )
     return ids[label]
 

@@ -101,7 +101,7 @@ class ModelVersions:
         """
         with self._lock:
             loaded = self._loaded()
-            if number is None and not loaded and not self._failed:
+            if number is None and self.is_loading():
                 raise Refusal(f"{self.name} is still being loaded.", 503)
             newest = max(loaded, default=-1)
             version = loaded.get(newest if number is None else number)
@@ -130,6 +130,10 @@ class ModelVersions:
         """Returns whether a version and all labeled versions are loaded."""
         loaded = self._loaded()
         return bool(loaded) and loaded.keys() >= set(self.labels.values())
+
+    def is_loading(self) -> bool:
+        """Returns whether no version is loaded yet, and none has failed."""
+        return not self._loaded() and not self._failed
 
     def poll(self) -> bool:
         """Loads what is new, then lets go of what it replaces.

@@ -1,6 +1,7 @@
 """Training on what is in memory: `fit` of each class, and the data it takes."""
 
 import dataclasses
+import json
 
 import keras
 import numpy as np
@@ -407,6 +408,8 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
         do_lower_case=True)), Says("give do_lower_case to from_pretrained")),
     ("three parts", _fit(TEXTS, LABELS, validation_data=(TEXTS, LABELS, None)),
      Says("give (x, y), or rows that")),
+    ("no labels to validate", _fit(TEXTS, LABELS, validation_data=TEXTS),
+     Says("A row of validation_data has no label; give (x, y), or rows")),
     ("no rows to validate", _fit(TEXTS, LABELS, validation_data=([], [])),
      Says("validation_data is ([], [])")),
     ("another label to validate", _fit(
@@ -508,6 +511,15 @@ def test_a_classifier_reads_what_the_checkpoint_has(
     assert pooling_of(without_pooler, pooling="pooled") == "pooled"
     _classifier(checkpoint, ["a", "b"], pooling="mean").save(tmp_path / "a")
     assert pooling_of(tmp_path / "a") == "mean"
+
+
+def test_transformers_learns_where_texts_are_cut(checkpoint, tmp_path):
+    _classifier(checkpoint, ["a", "b"], max_seq_length=9).save(tmp_path / "a")
+    keras_bert.convert_checkpoint(tmp_path / "a", tmp_path / "b", "huggingface")
+    file = tmp_path / "b" / "tokenizer_config.json"
+    assert json.loads(file.read_text())["model_max_length"] == 9
+    loaded = keras_bert.load_finetuned(tmp_path / "b")
+    assert loaded.kind.spec.settings.max_seq_length == 9
 
 
 def test_figures_of_training_are_means_over_the_epoch():

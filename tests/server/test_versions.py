@@ -180,7 +180,7 @@ def test_no_request_is_lost_in_a_swap(folder, second):
 
 def test_until_a_model_is_loaded(small_model):
     model = ModelVersions("small", small_model, lambda *args: 1 / 0, {})
-    assert not model.is_ready()
+    assert not model.is_ready() and model.is_loading()
     with pytest.raises(Exception, match="still being loaded") as error:
         with model.use():
             pass

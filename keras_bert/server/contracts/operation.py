@@ -27,7 +27,10 @@ def _ready(request: Request, server: ServerState) -> str:
     }
     for name, model in server.models.items():
         if not model.is_ready():
-            reason = failed.get(name, "the server's log has more")
+            why = "it is still being loaded"
+            if not model.is_loading():
+                why = "the server's log has more"
+            reason = failed.get(name, why)
             raise Refusal(f"The model {name} is not loaded ({reason}).", 503)
     polls = {"failed_polls": failed} if failed else {}
     return json.dumps({"status": "ready", **polls})

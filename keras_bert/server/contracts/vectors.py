@@ -61,8 +61,8 @@ def call_for_vectors(
     size = values.get("dimensions") or whole
     if size not in sizes:
         raise Refusal(
-            f"dimensions is {shown(size)}, but this model gives vectors of "
-            f"{', '.join(map(str, sorted(sizes)))} numbers."
+            f"dimensions is {shown(size)}, but this model was trained for "
+            f"vectors of {', '.join(map(str, sorted(sizes)))} numbers."
         )
 
     def write_vectors(outputs: Columns) -> str:
