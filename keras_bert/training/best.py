@@ -30,23 +30,31 @@ class Selection:
 
 
 def best_of(folder: Path) -> dict[str, Any]:
-    """Returns `step` and `score` of the checkpoint in a folder.
+    """Returns `step`, `score` and `loss` of the checkpoint in a folder.
 
     The step is 0 if there is no checkpoint, and the score None if it is NaN.
+    `since` is the first step with this score.
     """
     folder = whole_folder(folder)
     file = folder / SCORE_FILE
     if is_whole(folder) and file.is_file():
-        return read_json(file)
-    return {"step": 0, "score": None}
+        best = read_json(file)
+        return {"since": best["step"], **best}
+    return {"step": 0, "score": None, "since": 0}
 
 
-def is_better(score: float, best: Mapping[str, Any]) -> bool:
+def is_better(
+    score: float, loss: float | None, best: Mapping[str, Any]
+) -> bool:
     """Returns whether a score is higher than the best one, from `best_of`.
 
-    NaN, such as the correlation with a constant, is worse than any other
-    score, but better than no checkpoint at all.
+    Of equal scores, that with the lower loss is better: a few held-out rows
+    are all answered right long before the training ends. NaN, such as the
+    correlation with a constant, is worse than any other score, but better than
+    no checkpoint at all.
     """
     if math.isnan(score):
         return not best["step"]
+    if score == best["score"] and loss is not None:
+        return loss < best.get("loss", -math.inf)
     return best["score"] is None or score > best["score"]

@@ -105,18 +105,17 @@ class RunFolder:
         metrics: Mapping[str, float],
         metric: str,
     ) -> None:
-        """Writes the weights to `best/` if no earlier score is as high."""
-        score = metrics[metric]
+        """Writes the weights to `best/` if no earlier ones are as good."""
+        score, loss = metrics[metric], metrics.get("loss")
         # Ruined weights may guess the right labels.
-        is_sound = math.isfinite(metrics.get("loss", 0.0))
-        if (
-            self.is_written
-            and is_sound
-            and is_better(score, best_of(self.best))
-        ):
+        is_sound = loss is None or math.isfinite(loss)
+        before = best_of(self.best)
+        if self.is_written and is_sound and is_better(score, loss, before):
+            since = before["since"] if score == before["score"] else step
             score_or_none = None if math.isnan(score) else score
-            text = json.dumps({"step": step, "score": score_or_none}) + "\n"
-            self.write_best(model, {SCORE_FILE: text})
+            best = {"step": step, "score": score_or_none, "since": since}
+            best |= {} if loss is None else {"loss": loss}
+            self.write_best(model, {SCORE_FILE: json.dumps(best) + "\n"})
 
     def write_best(
         self, model: keras.Model, more: Mapping[str, str] | None = None

@@ -84,7 +84,7 @@ class StoppingRules:
         if not self.setup.selection or not self.folder.is_written:
             return False
         patience = self.setup.selection.patience * self._interval
-        return 0 < patience <= step - best_of(self.folder.best)["step"]
+        return 0 < patience <= step - best_of(self.folder.best)["since"]
 
 
 class Sigterm:

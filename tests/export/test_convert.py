@@ -186,7 +186,7 @@ def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
     names = ("pad", "unk", "cls", "sep", "mask")
     assert tokenizer == {
         "do_lower_case": False,
-        "model_max_length": 16,
+        "model_max_length": 9,
         "strip_accents": True,
         "tokenize_chinese_chars": True,
         # This class reads from tokenizer.json that a word has 200 characters.

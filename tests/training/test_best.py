@@ -50,7 +50,9 @@ def test_the_weights_of_the_best_interval_are_kept(tmp_path):
     ]
     assert json.loads((best / "score.json").read_text()) == {
         "step": 6,
+        "since": 6,
         "score": 0.75,
+        "loss": 1.0,
     }
     kept = load_file(best / "model.safetensors")
     for name, array in kept.items():
@@ -64,7 +66,17 @@ def test_a_resumed_run_remembers_the_best(tmp_path):
     _train(tmp_path, [0.75, 0.5], steps=4)
     _train(tmp_path, [0.25, 0.5], steps=8)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score == {"step": 2, "score": 0.75}
+    assert score["step"] == 2 and score["score"] == 0.75
+
+
+def test_of_equal_scores_that_with_the_lower_loss_is_kept(tmp_path):
+    for steps, loss, best in ((2, 0.5, 2), (4, 0.25, 4), (6, 0.375, 4)):
+        _train(tmp_path, [0.75], steps=steps, loss=loss)
+        score = json.loads((tmp_path / "best" / "score.json").read_text())
+        assert (score["step"], score["since"]) == (best, 2)
+    # A lower loss alone is no reason to go on.
+    _train(tmp_path, [], steps=9, patience=2)
+    assert len(_scores(tmp_path)) == 3
 
 
 def test_ends_after_its_patience(tmp_path):
@@ -100,7 +112,7 @@ def test_a_score_does_not_count_if_the_loss_is_not_finite(tmp_path):
     ):
         _train(tmp_path, [0.75], steps=4, loss=math.nan)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score == {"step": 2, "score": 0.25}
+    assert score["step"] == 2 and score["score"] == 0.25
     assert _scores(tmp_path) == [0.25]
 
 
@@ -119,4 +131,4 @@ def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Cannot write .*/best .No space left"):
         _train(tmp_path, [0.75], steps=4)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score == {"step": 2, "score": 0.25}
+    assert score["step"] == 2 and score["score"] == 0.25

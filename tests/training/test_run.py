@@ -320,7 +320,7 @@ def test_the_best_of_a_run_without_checkpoints(tmp_path):
     assert (tmp_path / "best/score.json").is_file()
     train_small(tmp_path, 4, selection=selection)
     score = json.loads((tmp_path / "best/score.json").read_text())
-    assert score == {"step": 2, "score": 0.2}
+    assert score == {"step": 2, "score": 0.2, "since": 2}
 
 
 def test_a_row_has_the_learning_rate_of_its_step(tmp_path):
