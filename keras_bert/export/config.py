@@ -48,7 +48,7 @@ class ExportConfig(CheckedSettings):
             network alone, which takes ids. auto is the one of these that
             answers the fastest on this machine.
         precision: The numbers of the exported network: float32; int8, for
-            litert, onnx and openvino, which needs texts of the task for it;
+            litert, onnx and openvino (the last one needs texts of the task);
             bfloat16, for a saved_model or openvino on a machine with
             instructions for it.
         portable: Whether the tokenizer in a saved_model uses operations of

@@ -146,10 +146,12 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
         next((name for name in names if name in prompts), None)
         for names in (("query",), ("document", "passage", "corpus"))
     ]
-    logging.info(
-        "The queries are read with the prompt %r, the documents with %r.",
-        *map(settings.prompt, chosen),
-    )
+    texts = [*map(settings.prompt, chosen)]
+    if any(texts):
+        logging.info(
+            "The queries are read with the prompt %r, the documents with %r.",
+            *texts,
+        )
     if any(prompts.values()) and chosen == [None, None]:
         logging.warning(
             "The model has the prompts %s, but none is named query, document, "

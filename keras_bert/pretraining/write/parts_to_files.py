@@ -19,8 +19,8 @@ from keras_bert.pretraining.write.text_to_blocks import Block
 
 # What a model would not learn from: its count, of which count, and why.
 _LOSSES = {
-    ("cut_tokens", "tokens"): "are cut away, because their sentence is longer "
-    "than a row; set split_sentences if a line holds several, or raise "
+    ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
+    "split_sentences if a line holds several sentences, or else raise "
     "max_seq_length.",
     ("one_sentence_documents", "documents"): "have one sentence, so their next "
     "sentence is always random; set split_sentences if a line holds several, "

@@ -292,7 +292,7 @@ def test_what_is_lost_is_said(tokenizer, tmp_path, caplog, dynamic_masking):
     assert counts["cut_tokens"] == 9 * 20
     assert counts["one_sentence_documents"] == 9
     cut, single = (record.getMessage() for record in caplog.records)
-    assert cut.startswith("50% of the tokens are cut") and "split_sent" in cut
+    assert cut.startswith("50% of the tokens are lost") and "split_sent" in cut
     assert single.startswith("100% of the documents have one sentence")
 
 
