@@ -152,16 +152,18 @@ def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
     """Adds what the output layers of ModernBERT read, for a model's `paths`.
 
     transformers calls it `head` in each of its classes, so a new classifier
-    begins with the head of the masked LM.
+    begins with the head of the masked LM, or of another classifier.
     """
     given = heads_of(arrays)
     added = {}
     for path in paths:
         part, _, name = path.partition("/")
         if part in POOLERS - given and f"{part}/layer_norm/gamma" in paths:
-            name = name.replace("dense/", "transform/")
-            if array := arrays.get(f"masked_lm/{name}"):
-                added[path] = array
+            of_lm = f"masked_lm/{name.replace('dense/', 'transform/')}"
+            of_other = (f"{other}/{name}" for other in POOLERS - {part})
+            for source in (of_lm, *of_other):
+                if source in arrays:
+                    added[path] = arrays[source]
     return {**arrays, **added}
 
 

@@ -108,11 +108,10 @@ def _load(
 ) -> tuple[Path, set[str]]:
     """Loads what there is; returns the file and the heads without weights."""
     checkpoint = Checkpoint.of(checkpoint)
-    file, arrays = checkpoint.file, checkpoint.arrays
+    file, weights = checkpoint.file, weights_by_path(model)
+    arrays = with_prediction_heads(checkpoint.arrays, weights)
     if new_head:
         arrays = without_heads(arrays, heads_of(arrays) - POOLERS)
-    weights = weights_by_path(model)
-    arrays = with_prediction_heads(arrays, weights)
     if has_untied_decoder(arrays) and "masked_lm" in heads_of(weights):
         raise InputError(
             f"The masked-LM head of {file} has a decoder that differs from the "

@@ -121,6 +121,10 @@ def convert_checkpoint(
         # Of RoBERTa, it tells where positions begin.
         if tokenizer and not config.first_position:
             values["pad_token_id"] = tokenizer.pad_id
+        if tokenizer and config.family == "modernbert":
+            ids = {"cls": tokenizer.cls_id, "sep": tokenizer.sep_id}
+            ids |= {"bos": ids["cls"], "eos": ids["sep"]}
+            values |= {f"{name}_token_id": id_ for name, id_ in ids.items()}
         texts["config.json"] = whole_files.to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()

@@ -9,7 +9,9 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
@@ -63,6 +65,14 @@ def contrast_and_solve(
             "Few-shot training solves for the output layer, whose labels "
             f"cannot be smoothed, but label_smoothing is "
             f"{settings.label_smoothing}; leave it out."
+        )
+    is_new = start.checkpoint and "pooler" not in (
+        Checkpoint.of(start.checkpoint).heads
+    )
+    if settings.pooling == "pooled" and is_new:
+        logging.warning(
+            "Few-shot training begins with a new pooler, which has much to "
+            "learn from a few texts; give pooling='mean'."
         )
     settings = dataclasses.replace(settings, class_weights="")
     contrast = _Contrast(

@@ -75,6 +75,12 @@ class TaskRows:
             fields = self._find_fields(rows, self.usual_fields)
             spec = dataclasses.replace(spec, text_fields=fields)
         check_text_fields(spec.text_fields)
+        for field in spec.text_fields:
+            if _is_label(rows, field):
+                raise InputError(
+                    f"The text field {field!r} is the label of every row, so "
+                    "the model would read its answer; give other text_fields."
+                )
         if self._kind.has_labels and not spec.labels:
             labels = learn_labels(rows, are_tags=self._kind.tags_words)
             spec = dataclasses.replace(spec, labels=labels)
@@ -102,7 +108,7 @@ class TaskRows:
             for name, value in row.items()
             if name != "label" and isinstance(value, (str, list, tuple))
         }
-        fields = tuple(names)
+        fields = tuple(x for x in names if not _is_label(rows, x))
         if set(fields) == set(usual[: len(fields)]):
             return usual[: max(len(fields), numbers[0])]
         if len(numbers) == 1 and set(usual) <= set(fields):
@@ -116,5 +122,16 @@ class TaskRows:
             )
         raise InputError(
             f"The rows have the texts {', '.join(fields)}; say which the model "
-            f"reads, in order: from_pretrained(..., text_fields={fields!r})."
+            "reads, in order: from_pretrained(..., "
+            f"text_fields={fields[: numbers[-1]]!r})."
         )
+
+
+def _is_label(rows: Sequence[Row], field: str) -> bool:
+    """Returns whether a field has the label of each of several rows."""
+    pairs = [
+        (row.get(field), row.get("label"))
+        for row in rows
+        if isinstance(row, Mapping)
+    ]
+    return len(pairs) > 1 and all(x == y is not None for x, y in pairs)

@@ -12,6 +12,11 @@ DELIMITERS = ",;\t"
 _MAX_FIELD_SIZE = 100_000_000
 
 
+def is_csv(file: str | Path) -> bool:
+    """Returns whether the name of a file says that it is CSV."""
+    return str(file).lower().removesuffix(".gz").endswith(".csv")
+
+
 def csv_table(
     path: str | Path, delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:

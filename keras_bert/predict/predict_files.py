@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
+from keras_bert.io.csv_files import is_csv
 from keras_bert.io.folders import local_copy
 from keras_bert.io.input_files import check_is_no_input, expand_globs
 from keras_bert.io.resumable_file import ResumableFile
@@ -70,6 +71,11 @@ def predict_files(
         lines = request_lines.read_request_lines(stdin, model.inputs)
         return _predict(model, signature, lines, output_file)
     files = expand_globs(input_file)
+    if output_file and is_csv(output_file):
+        raise InputError(
+            f"The answers are JSON lines, but {output_file} would be CSV; name "
+            "it .jsonl."
+        )
     if output_file:
         check_is_no_input(output_file, files)
     model = ServedModel(model_dir, signature)

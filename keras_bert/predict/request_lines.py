@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
-from keras_bert.io.csv_files import csv_delimiter, csv_table
+from keras_bert.io.csv_files import csv_delimiter, csv_table, is_csv
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
@@ -65,7 +65,7 @@ def read_request_files(
     not these columns.
     """
     for file in files:
-        if file.removesuffix(".gz").lower().endswith(".csv"):
+        if is_csv(file):
             yield from _read_csv(file, inputs)
             continue
         with open_text(file, errors="surrogateescape", newline="\n") as lines:
@@ -91,7 +91,11 @@ def read_request_lines(
 
 
 def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
-    """Yields each row as the JSON object of its columns."""
+    """Yields each row as the JSON object of its columns.
+
+    A column that is there several times holds a list, such as the endings of
+    multiple choice.
+    """
     rows = csv_table(file, csv_delimiter(file, inputs))
     _, header = next(rows, (0, []))
     if not header:
@@ -115,8 +119,17 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
                 f"Line {number} of {file} has {len(row)} columns, but the "
                 f"header has {len(header)}; check its separators and quotes."
             )
-        text = json.dumps(dict(zip(header, row, strict=True)))
-        yield RequestLine(text, number, file)
+        if any("\0" in value for value in row):
+            raise InputError(
+                f"Line {number} of {file} has a zero byte; save the file anew."
+            )
+        values: dict[str, Any] = {}
+        for name, value in zip(header, row, strict=True):
+            if name in inputs and header.count(name) > 1:
+                values.setdefault(name, []).append(value)
+            else:
+                values[name] = value
+        yield RequestLine(json.dumps(values), number, file)
 
 
 def answer_lines(

@@ -165,6 +165,8 @@ def test_the_padding_id_is_that_of_the_tokenizer(tmp_path):
     convert_checkpoint(folder, tmp_path / "hf", to="huggingface")
     values = json.loads((tmp_path / "hf" / "config.json").read_text())
     assert values["pad_token_id"] == load_tokenizer(folder).pad_id == 1
+    assert values["cls_token_id"] == values["bos_token_id"] == 0
+    assert values["sep_token_id"] == values["eos_token_id"] == 2
 
 
 def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):

@@ -196,7 +196,7 @@ def test_the_head_of_modernbert_begins_as_that_of_its_masked_lm(folder):
         (build_token_classifier, "token_head"),
     ):
         model = build(Checkpoint.of(masked_lm).config, num_labels=2)
-        load_checkpoint(model, masked_lm)
+        load_checkpoint(model, masked_lm, new_head=True)
         weights = weights_by_path(model)
         for ours, theirs in (
             (f"{head}/dense/kernel", "masked_lm/transform/kernel"),

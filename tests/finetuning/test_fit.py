@@ -401,6 +401,10 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
     ("a column of labels with another name", _fit(
         pd.DataFrame({"mail": TEXTS, "team": LABELS})),
      Says("none is named label; give the labels as y, or rename")),
+    ("its own label", lambda c: _classifier(
+        c, text_fields=("text", "team")).fit(
+        pd.DataFrame({"text": TEXTS, "team": LABELS}), LABELS),
+     Says("The text field 'team' is the label of every row")),
     ("many fields", _fit([{"id": "1", "review": "a", "label": 1}]),
      Says("The rows have the texts id, review; say which the model reads")),
     ("no epoch", _fit(TEXTS, LABELS, epochs=0), Says("epochs is 0")),

@@ -291,9 +291,27 @@ def test_csv_files_have_quotes_and_a_header(tmp_path, name, delimiter):
     assert [line.number for line in lines] == [3, 4]
 
 
+def test_a_repeated_column_is_a_list(tmp_path):
+    (tmp_path / "a.csv").write_text("endings,left,endings\na,b,c\n")
+    lines = list(read_request_files([f"{tmp_path}/a.csv"], OF_LISTS.inputs))
+    assert read_request(OF_LISTS, lines[0]) == {
+        "left": "b",
+        "endings": ["a", "c"],
+    }
+    (tmp_path / "b.csv").write_text("left,left\na,b\n")
+    (line,) = read_request_files([f"{tmp_path}/b.csv"], ONE.inputs)
+    with pytest.raises(InputError, match="The left of line 2 .* be a string"):
+        read_request(ONE, line)
+
+
 @pytest.mark.parametrize(
     ("content", "inputs", "message"),
     [
+        (
+            "left\n" + 600 * "a\n" + "\0\n",
+            ("left",),
+            "Line 602 .* has a zero byte",
+        ),
         ("left,id\na,1\n", ("text",), "columns left, id, but text must be amo"),
         (
             "a fox, and a dog\n",

@@ -97,6 +97,8 @@ class Tokens:
         space, are one.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
+        if tokenizer.json and not tokenizer.json.is_of_bert:
+            tokens = _without_spaces(tokens, texts)
         begins_word = word_starts(tokens.ids)
         if inner_punctuation and word_starts.grouping != "simple":
             joined = _joined(tokens, tokenizer, inner_punctuation)
@@ -139,6 +141,22 @@ def _is_mark(text: str) -> bool:
     """Returns whether a character is punctuation or ends a line."""
     is_ascii = text.isascii() and not text.isalnum() and text not in ("", " ")
     return is_ascii or unicodedata.category(text or " ")[0] == "P"
+
+
+def _without_spaces(
+    tokens: TokensWithOffsets, texts: tf.Tensor
+) -> TokensWithOffsets:
+    """Moves the start of a token behind the space with which it begins."""
+    chars = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
+    rows, starts = tokens.ids.value_rowids(), tokens.start_chars.values
+    places = tf.gather(tf.cast(chars.row_starts(), tf.int32), rows) + starts
+    is_space = tf.gather(tf.pad(chars.values, [[0, 1]]), places) == ord(" ")
+    is_longer = tokens.end_chars.values - starts > 1
+    moved = tokens.ids.with_values(tf.cast(is_space & is_longer, tf.int32))
+    return tokens._replace(
+        start_bytes=tokens.start_bytes + moved,
+        start_chars=tokens.start_chars + moved,
+    )
 
 
 def _joined(

@@ -26,7 +26,7 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
     assert tokens.begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
 
 
-@pytest.mark.parametrize("name", ["roberta", "xlm_roberta"])
+@pytest.mark.parametrize("name", ["modernbert", "roberta", "xlm_roberta"])
 def test_words_of_tokenizers_that_mark_spaces(shared, name):
     tokenizer = load_tokenizer(shared / "golden/other_tokenizers" / name)
     text = "Unbelievable (Wojciechowski)! He's here"
@@ -34,20 +34,22 @@ def test_words_of_tokenizers_that_mark_spaces(shared, name):
     of_words = Tokens.of_words(tf.ragged.constant([words]), tokenizer)
     assert of_words.ids.to_list() == tokenizer([text]).to_list()
 
-    def begins(grouping):
-        tokens = Tokens.of_texts(
-            [text], tokenizer, WordStarts(tokenizer, grouping)
-        )
+    def begins(grouping, text=text, joins=""):
+        starts = WordStarts(tokenizer, grouping)
+        tokens = Tokens.of_texts([text], tokenizer, starts, joins)
         starts = tokens.offsets.start_chars.values[tokens.begins_word.values]
         return starts.numpy().tolist()
 
     starts = np.cumsum([0, *(len(x) + 1 for x in words[:-1])]).tolist()
-    # Where a word begins, a space may count to it.
-    assert [x + (text[x] == " ") for x in begins("first")] == starts
-    in_words = [x + (text[x] == " ") for x in begins("words")]
+    # The space before a word, which some tokenizers count to it, is left out.
+    assert begins("first") == starts
+    in_words = begins("words")
     assert {*starts, text.index("W"), text.index("'")} <= {*in_words}
     assert text.index(")") in in_words
     assert len(in_words) < len(begins("simple"))
+    # A mark joins two words only if no space is beside it.
+    assert begins("words", "Bob. John lives", ".") == [0, 3, 5, 10]
+    assert begins("words", "Bob.John lives", ".") == [0, 9]
     assert of_words.begins_word.values.numpy().sum() == len(words)
     in_text = of_words.of_text(WordStarts(tokenizer, "words"))
     assert in_text.begins_word.values.numpy().sum() == len(in_words)
