@@ -179,7 +179,6 @@ _SHORT = {
         "--train_batch_size": 4,
     },
 }
-_CONFIG = re.compile(r"(bert_config_file=)(?:configs/models/)?(\w+)(\.json)?$")
 _HUB = re.compile(r"hf://[\w./-]+\w")
 
 
@@ -233,7 +232,7 @@ def _run_command(line):
         subprocess.run(["bash", "-c", line], check=True)
         return
     subcommand, *arguments = arguments
-    arguments = [_CONFIG.sub(r"\1\2.json", x) for x in arguments]
+    arguments = [x.replace("=configs/models/", "=") for x in arguments]
     if "--num_train_epochs=0" not in arguments:
         short = _SHORT.get(subcommand, {})
         arguments = [x for x in arguments if x.partition("=")[0] not in short]

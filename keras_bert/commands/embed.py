@@ -71,7 +71,7 @@ def run(
     embedder = keras_bert.load_embedder(
         checkpoint,
         dimensions=dimensions,
-        bert_config=read_bert_config(bert_config_file),
+        bert_config=read_bert_config(bert_config_file, vocab_file),
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
         **flags.settings(),

@@ -62,7 +62,7 @@ def run(
         data_dir,
         output_dir,
         checkpoint=checkpoint,
-        bert_config=read_bert_config(bert_config_file),
+        bert_config=read_bert_config(bert_config_file, vocab_file),
         vocab_file=vocab_file,
         config=config,
         settings=flags.settings(),

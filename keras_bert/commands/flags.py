@@ -10,6 +10,7 @@ from typing import Any
 
 from absl import flags
 
+import keras_bert
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.settings import type_name
@@ -45,13 +46,22 @@ _DEFINE = {
 }
 
 
-def read_bert_config(name: str | None) -> BertConfig | None:
-    """Returns the `BertConfig` of a .json file or a name such as bert_tiny."""
+def read_bert_config(
+    name: str | None, vocab_file: str | None
+) -> BertConfig | None:
+    """Returns the `BertConfig` of a .json file or a name such as bert_tiny.
+
+    With a name, the vocabulary, if given, tells how many pieces there are.
+    """
     if not name:
         return None
     if name.endswith(".json"):
         return BertConfig.from_json(name)
-    return BertConfig.from_name(name)
+    config = BertConfig.from_name(name)
+    if vocab_file:
+        size = keras_bert.BertTokenizer(vocab_file).vocab_size
+        config = dataclasses.replace(config, vocab_size=size)
+    return config
 
 
 class Flags:

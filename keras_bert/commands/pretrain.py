@@ -39,7 +39,7 @@ def run(
     overwrite_output_dir: bool = False,
 ) -> dict[str, float]:
     return keras_bert.pretrain(
-        read_bert_config(bert_config_file),
+        read_bert_config(bert_config_file, vocab_file),
         input_file,
         output_dir,
         eval_files=eval_file,

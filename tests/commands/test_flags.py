@@ -107,12 +107,14 @@ class _Grid:
     grid_name: str = "a,b"
 
 
-def test_a_network_is_a_file_or_a_name(tmp_path):
+def test_a_network_is_a_file_or_a_name(tmp_path, vocab_file):
     config = keras_bert.BertConfig(vocab_size=7)
     (tmp_path / "a.json").write_text(config.to_json())
-    assert read_bert_config(f"{tmp_path}/a.json") == config
-    assert read_bert_config("bert_tiny").hidden_size == 128
-    assert read_bert_config(None) is None
+    assert read_bert_config(f"{tmp_path}/a.json", None) == config
+    tiny = read_bert_config("bert_tiny", None)
+    assert (tiny.hidden_size, tiny.vocab_size) == (128, 30522)
+    assert read_bert_config("bert_tiny", vocab_file).vocab_size == 31
+    assert read_bert_config(None, None) is None
 
 
 def test_the_flags_of_the_fields_make_a_config():
