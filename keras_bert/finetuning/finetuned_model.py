@@ -160,7 +160,9 @@ class FinetunedModel:
             spec = TaskSpec(kind_class.name, shortest, kind_class.Settings())
             length = spec.settings.max_seq_length
             length = min(length, config.max_position_embeddings)
-            defaults = kind_class.settings_from_checkpoint(pretrained, settings)
+            defaults = kind_class.settings_from_checkpoint(
+                pretrained, config, settings
+            )
             settings = {**defaults, "max_seq_length": length, **settings}
         elif new_head:
             spec = dataclasses.replace(spec, labels=(), metrics=())

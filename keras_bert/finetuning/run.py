@@ -234,7 +234,9 @@ def _settings(
             )
     if is_trained and checkpoint:
         given = {**of_model, **task.settings, **(settings or {})}
-        defaults = kind.settings_from_checkpoint(checkpoint, given)
+        defaults = kind.settings_from_checkpoint(
+            checkpoint, start.bert_config, given
+        )
         of_model = {**defaults, **of_model, **task.settings}
     length = kind.Settings.max_seq_length
     length = min(length, start.bert_config.max_position_embeddings)

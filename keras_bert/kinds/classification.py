@@ -100,19 +100,22 @@ class Classification(TextKind):
 
     @classmethod
     def settings_from_checkpoint(
-        cls, checkpoint: str | Path | Checkpoint, given: Mapping[str, Any]
+        cls,
+        checkpoint: str | Path | Checkpoint,
+        bert_config: BertConfig,
+        given: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Chooses the mean for an encoder without a pooler.
 
-        In other families than BERT, no pre-training has a pooler, and each
+        In families other than BERT, no pre-training has a pooler, and each
         classifier begins with a new one. There, only an encoder without any
         head has learned to be read by the mean.
         """
+        if "pooling" in given:
+            return {}
         checkpoint = Checkpoint.of(checkpoint)
-        is_pooled = "pooler" in checkpoint.heads
-        if checkpoint.heads and checkpoint.config.family != "bert":
-            is_pooled = True
-        if is_pooled or "pooling" in given:
+        heads = checkpoint.heads
+        if "pooler" in heads or (heads and bert_config.family != "bert"):
             return {}
         logging.info(
             "%s has no pooler, so the classifier reads the mean of the tokens "
@@ -202,7 +205,10 @@ class NextSentence(Classification):
 
     @classmethod
     def settings_from_checkpoint(
-        cls, checkpoint: str | Path | Checkpoint, given: Mapping[str, Any]
+        cls,
+        checkpoint: str | Path | Checkpoint,
+        bert_config: BertConfig,
+        given: Mapping[str, Any],
     ) -> dict[str, Any]:
         return {}
 

@@ -200,11 +200,15 @@ class Kind(tf.Module):
 
     @classmethod
     def settings_from_checkpoint(
-        cls, checkpoint: str | Path | Checkpoint, given: Mapping[str, Any]
+        cls,
+        checkpoint: str | Path | Checkpoint,
+        bert_config: BertConfig,
+        given: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Returns the defaults of a training that starts from a checkpoint.
 
-        `given` are the settings that need no default.
+        Its config may not be beside it. `given` are the settings that need no
+        default.
         """
         return {}
 

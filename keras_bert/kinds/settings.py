@@ -84,8 +84,8 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as BERT does; or mean, the mean of all tokens, which suits an
             encoder of sentence-transformers. The default is mean if training
-            starts from a checkpoint without a pooler. In other families than
-            BERT, a checkpoint with any other head has pooled too.
+            starts from a checkpoint without a pooler; in families other than
+            BERT, only if the checkpoint has no other head either.
     """
 
     class_weights: str = ""

@@ -18,10 +18,14 @@ import keras_bert
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
 from keras_bert.finetuning.training import history_of
+from keras_bert.kinds.registry import get_kind
 
 TEXTS = ["a good film", "a bad film", "the dog is bad", "the fox is good"] * 3
 LABELS = ["good", "bad", "bad", "good"] * 3
 NAN = float("nan")
+
+
+_MEAN = {"pooling": "mean"}
 
 
 def _classifier(*args, **kwargs):
@@ -515,6 +519,19 @@ def test_a_classifier_reads_what_the_checkpoint_has(
     assert pooling_of(without_pooler, pooling="pooled") == "pooled"
     _classifier(checkpoint, ["a", "b"], pooling="mean").save(tmp_path / "a")
     assert pooling_of(tmp_path / "a") == "mean"
+
+
+def test_weights_without_a_config_tell_what_a_classifier_reads(
+    checkpoint, without_pooler, tmp_path, config
+):
+    """The config was given, as by --bert_config_file."""
+    defaults = get_kind("classification").settings_from_checkpoint
+    for start, expected in ((checkpoint, {}), (without_pooler, _MEAN)):
+        (tmp_path / start.name).mkdir()
+        file = tmp_path / start.name / "model.safetensors"
+        file.write_bytes((start / file.name).read_bytes())
+        assert defaults(file, config, {}) == expected
+        assert defaults(file, config, _MEAN) == {}
 
 
 def test_transformers_learns_where_texts_are_cut(checkpoint, tmp_path):

@@ -146,7 +146,7 @@ def _is_mark(text: str) -> bool:
 def _without_spaces(
     tokens: TokensWithOffsets, texts: tf.Tensor
 ) -> TokensWithOffsets:
-    """Moves the start of a token behind the space with which it begins."""
+    """Moves the start of each token past its leading space."""
     chars = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
     rows, starts = tokens.ids.value_rowids(), tokens.start_chars.values
     places = tf.gather(tf.cast(chars.row_starts(), tf.int32), rows) + starts
