@@ -145,12 +145,12 @@ def _modern(values: Values) -> Values:
             "another model."
         )
     ropes = values.get("rope_parameters") or {}
-    theta = values.get("global_rope_theta") or 160_000.0
-    local_theta = values.get("local_rope_theta", 10_000.0) or theta
+    full_theta = values.get("global_rope_theta") or 160_000.0
+    local_theta = values.get("local_rope_theta", 10_000.0) or full_theta
     full, local = (
         _rotary({"rope_parameters": {"rope_theta": theta} | ropes.get(x, {})})
         for x, theta in (
-            ("full_attention", theta),
+            ("full_attention", full_theta),
             ("sliding_attention", local_theta),
         )
     )

@@ -55,7 +55,7 @@ def read_bert_config(
     """
     if not name:
         return None
-    if name.endswith(".json"):
+    if "/" in name or name.endswith(".json"):
         return BertConfig.from_json(name)
     config = BertConfig.from_name(name)
     if vocab_file:

@@ -118,13 +118,8 @@ def convert_checkpoint(
                 (num_labels,) = arrays[name].shape
                 labels = [f"LABEL_{i}" for i in range(num_labels)]
         values = to_huggingface_config(config, architecture, labels) | more
-        # Of RoBERTa, it tells where positions begin.
-        if tokenizer and not config.first_position:
-            values["pad_token_id"] = tokenizer.pad_id
-        if tokenizer and config.family == "modernbert":
-            ids = {"cls": tokenizer.cls_id, "sep": tokenizer.sep_id}
-            ids |= {"bos": ids["cls"], "eos": ids["sep"]}
-            values |= {f"{name}_token_id": id_ for name, id_ in ids.items()}
+        if tokenizer:
+            values |= _special_ids(tokenizer, config)
         texts["config.json"] = whole_files.to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()
@@ -138,10 +133,8 @@ def convert_checkpoint(
         )
     else:
         length = source.longest_sequence(config)
-        if source.task and not is_ours:
-            task = read_task_file(source.folder / "task.json")
-            limit = task["settings"].get("max_seq_length", length)
-            length = min(length, limit)
+        if not is_ours:
+            length = min(length, _length_of_task(source) or length)
         texts |= _tokenizer_files(tokenizer, source.vocab_file, length, to)
     if (card := source.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
@@ -177,6 +170,27 @@ def _tokenizer(checkpoint: Checkpoint) -> TokenizerBase | None:
         return None
     settings = resolve_tokenizer_settings(checkpoint, file)
     return TokenizerBase.from_settings(file, settings)
+
+
+def _special_ids(
+    tokenizer: TokenizerBase, config: BertConfig
+) -> dict[str, int]:
+    """Returns what transformers would otherwise take from its defaults."""
+    ids = {}
+    if not config.first_position:  # it tells where RoBERTa's positions begin
+        ids["pad_token_id"] = tokenizer.pad_id
+    if config.family == "modernbert":
+        ids["cls_token_id"] = ids["bos_token_id"] = tokenizer.cls_id
+        ids["sep_token_id"] = ids["eos_token_id"] = tokenizer.sep_id
+    return ids
+
+
+def _length_of_task(checkpoint: Checkpoint) -> int | None:
+    """Returns where a fine-tuned model cuts texts, if it does."""
+    if not checkpoint.task:
+        return None
+    task = read_task_file(checkpoint.folder / "task.json")
+    return task["settings"].get("max_seq_length")
 
 
 def _tokenizer_files(

@@ -38,6 +38,16 @@ def csv_table(
             ) from error
 
 
+def wrong_number(
+    number: int, path: str | Path, columns: int, expected: int
+) -> InputError:
+    """Returns the error of a line with a wrong number of columns."""
+    return InputError(
+        f"Line {number} of {path} has {columns} columns, but {expected} are "
+        "expected; check its separators and quotes."
+    )
+
+
 def csv_header(path: str | Path, delimiter: str) -> list[str]:
     """Returns the names of the columns; none if the quotes disagree."""
     try:

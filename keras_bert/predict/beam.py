@@ -12,7 +12,7 @@ from absl import logging
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
 from keras_bert.predict import request_lines
-from keras_bert.predict.predict_files import LINES_PER_CHUNK
+from keras_bert.predict.predict_files import LINES_PER_CHUNK, check_is_no_csv
 from keras_bert.predict.served_model import ServedModel, find_model
 
 _LOADING = threading.Lock()
@@ -70,6 +70,7 @@ def predict_files_with_beam(
         raise InputError(
             "Apache Beam is not installed; pip install 'keras-bert-tf[beam]'."
         ) from error
+    check_is_no_csv(output_file)
     files = expand_globs(input_file)
     # All workers load this version, even if a new one appears.
     folder, description = find_model(model_dir, signature)

@@ -62,6 +62,7 @@ def predict_files(
         InputError: There is no such model or signature, an input file is
             damaged, or what a killed run left is of another model or text.
     """
+    check_is_no_csv(output_file)
     if input_file is None:
         model = ServedModel(model_dir, signature)
         stdin: Any = sys.stdin
@@ -71,11 +72,6 @@ def predict_files(
         lines = request_lines.read_request_lines(stdin, model.inputs)
         return _predict(model, signature, lines, output_file)
     files = expand_globs(input_file)
-    if output_file and is_csv(output_file):
-        raise InputError(
-            f"The answers are JSON lines, but {output_file} would be CSV; name "
-            "it .jsonl."
-        )
     if output_file:
         check_is_no_input(output_file, files)
     model = ServedModel(model_dir, signature)
@@ -103,6 +99,7 @@ def predict_lines(
     """
     if isinstance(lines, (str, bytes)):
         raise _not_lines(lines)
+    check_is_no_csv(output_file)
     model = ServedModel(model_dir, signature)
     return _predict(model, signature, _numbered(lines), output_file)
 
@@ -119,6 +116,15 @@ def _not_lines(given: Any) -> InputError:
         f"The lines must be a list of strings, not {given!r:.100}; write the "
         "fields of a line as a JSON object, or with tabs between them."
     )
+
+
+def check_is_no_csv(output_file: str | Path | None) -> None:
+    """Raises InputError if the name of a file of answers says it is CSV."""
+    if output_file and is_csv(output_file):
+        raise InputError(
+            f"The answers are JSON lines, but {output_file} would be CSV; name "
+            "it .jsonl."
+        )
 
 
 def _predict(

@@ -18,7 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
-from keras_bert.io.csv_files import csv_delimiter, csv_table, is_csv
+from keras_bert.io.csv_files import (
+    csv_delimiter,
+    csv_table,
+    is_csv,
+    wrong_number,
+)
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
@@ -61,8 +66,8 @@ def read_request_files(
 ) -> Iterator[RequestLine]:
     """Yields the lines of plain or .gz files; `inputs` tells what a header is.
 
-    Raises OSError, or InputError for a damaged file, or a CSV file that has
-    not these columns.
+    Raises OSError, or InputError for a damaged file or a CSV file without
+    these columns.
     """
     for file in files:
         if is_csv(file):
@@ -93,8 +98,7 @@ def read_request_lines(
 def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
     """Yields each row as the JSON object of its columns.
 
-    A column that is there several times holds a list, such as the endings of
-    multiple choice.
+    A repeated column is a list, such as the endings of multiple choice.
     """
     rows = csv_table(file, csv_delimiter(file, inputs))
     _, header = next(rows, (0, []))
@@ -115,10 +119,7 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
         if len(row) == 1 < len(header) and not row[0].strip():
             continue  # a blank line
         if len(row) != len(header):
-            raise InputError(
-                f"Line {number} of {file} has {len(row)} columns, but the "
-                f"header has {len(header)}; check its separators and quotes."
-            )
+            raise wrong_number(number, file, len(row), len(header))
         if any("\0" in value for value in row):
             raise InputError(
                 f"Line {number} of {file} has a zero byte; save the file anew."

@@ -22,6 +22,7 @@ from keras_bert.io.csv_files import (
     csv_delimiter,
     csv_header,
     csv_table,
+    wrong_number,
 )
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
@@ -271,10 +272,7 @@ def _table_rows(
             num_broken += 1
         else:
             expected = max(num_columns, last_place + 1)
-            raise InputError(
-                f"Line {number} of {path} has {len(line)} columns, but "
-                f"{expected} are expected; check its separators and quotes."
-            )
+            raise wrong_number(number, path, len(line), expected)
     if num_broken:
         logging.warning(
             f"{num_broken} lines of {path} do not have {num_columns} columns, "

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from kind_examples import make_kind
 from sklearn.linear_model import LogisticRegression
+from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.errors import InputError
@@ -50,6 +51,18 @@ def test_a_config_counts_and_an_argument_counts_more(checkpoint):
     assert len(history.history["loss"]) == 2
     used = model.training["config"]
     assert (used["train_batch_size"], used["learning_rate"]) == (4, 1e-4)
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize("has_pooler", [False, True])
+def test_a_new_pooler_is_warned_of(config, tmp_path, caplog, has_pooler):
+    config = dataclasses.replace(config, num_hidden_layers=1)
+    models = keras_bert.models
+    build = models.build_encoder if has_pooler else models.build_embedder
+    start = write_checkpoint(tmp_path / "start", config, build=build)
+    model = _classifier(start, pooling="pooled")
+    model.fit_few_shot(TEXTS, LABELS, epochs=1)
+    assert ("give pooling='mean'" in caplog.text) == (not has_pooler)
 
 
 @pytest.mark.parametrize("num_labels", [2, 3])

@@ -237,8 +237,16 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
     assert len(history) == 3
     assert results["accuracy"] == pytest.approx(max(history))
     score = json.loads((out / "best" / "score.json").read_text())
-    assert score["since"] == int(rows[history.index(max(history))]["step"])
-    assert score["score"] == pytest.approx(max(history))
+    best = [
+        row for row, x in zip(rows, history, strict=True) if x == max(history)
+    ]
+    lowest = min(best, key=lambda row: float(row["val_loss"]))
+    assert score == {
+        "step": int(lowest["step"]),
+        "score": pytest.approx(max(history)),
+        "since": int(best[0]["step"]),
+        "loss": pytest.approx(float(lowest["val_loss"])),
+    }
     assert find_weights(out) == out / "best" / "model.safetensors"
     card = (out / "best" / "README.md").read_text()
     assert f'{{"type": "accuracy", "value": {results["accuracy"]}}}' in card

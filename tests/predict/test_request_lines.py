@@ -319,7 +319,7 @@ def test_a_repeated_column_is_a_list(tmp_path):
             "columns a fox,  and a dog, but text",
         ),
         ("left,id\na,1\n", (), "left, id; give the one .* as --field=text"),
-        ("left,id\na,1\n\nb\n", ("left",), "Line 4 .* 1 columns, but the head"),
+        ("left,id\na,1\n\nb\n", ("left",), "Line 4 .* 1 columns, but 2 are"),
         ('left,id\n"a,1\n', ("left",), "Line 2 .* is not CSV: .* its quotes"),
         ("", ("left",), "a.csv is empty"),
     ],

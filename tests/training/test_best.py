@@ -66,7 +66,8 @@ def test_a_resumed_run_remembers_the_best(tmp_path):
     _train(tmp_path, [0.75, 0.5], steps=4)
     _train(tmp_path, [0.25, 0.5], steps=8)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score["step"] == 2 and score["score"] == 0.75
+    expected = {"step": 2, "score": 0.75, "since": 2, "loss": 1.0}
+    assert score == expected
 
 
 def test_of_equal_scores_that_with_the_lower_loss_is_kept(tmp_path):
@@ -74,7 +75,7 @@ def test_of_equal_scores_that_with_the_lower_loss_is_kept(tmp_path):
         _train(tmp_path, [0.75], steps=steps, loss=loss)
         score = json.loads((tmp_path / "best" / "score.json").read_text())
         assert (score["step"], score["since"]) == (best, 2)
-    # A lower loss alone is no reason to go on.
+    # A lower loss alone does not extend the run.
     _train(tmp_path, [], steps=9, patience=2)
     assert len(_scores(tmp_path)) == 3
 
@@ -112,7 +113,8 @@ def test_a_score_does_not_count_if_the_loss_is_not_finite(tmp_path):
     ):
         _train(tmp_path, [0.75], steps=4, loss=math.nan)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score["step"] == 2 and score["score"] == 0.25
+    expected = {"step": 2, "score": 0.25, "since": 2, "loss": 1.0}
+    assert score == expected
     assert _scores(tmp_path) == [0.25]
 
 
@@ -131,4 +133,5 @@ def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Cannot write .*/best .No space left"):
         _train(tmp_path, [0.75], steps=4)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score["step"] == 2 and score["score"] == 0.25
+    expected = {"step": 2, "score": 0.25, "since": 2, "loss": 1.0}
+    assert score == expected

@@ -1,7 +1,7 @@
 """A process that makes a share of the parts.
 
-It starts by importing this file, which must not import TensorFlow: its first
-messages could not be hidden any more.
+It starts by importing this file, which must not import TensorFlow: nothing
+could hide TensorFlow's first messages then.
 """
 
 import pickle
