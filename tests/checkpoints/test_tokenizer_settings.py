@@ -67,7 +67,7 @@ def test_the_file_beside_the_weights_overrides_the_name(checkpoint):
 def test_the_family_tells_the_class(
     checkpoint, family, cls, separators, segment
 ):
-    """MPNet's vocabulary also has BERT's special tokens, and never uses them."""
+    """MPNet's vocabulary also has BERT's special tokens, unused."""
     folder = checkpoint(family)
     (folder / "config.json").write_text(json.dumps({"model_type": family}))
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
