@@ -58,8 +58,9 @@ RECORDS = {
     LONG: Records(1831, 17_458 / 5_503_332, 30_000),
 }
 HEAD = (
-    "machine, of the peak, steps/s, update and sum, records/s, MB/s, cores for "
-    "a disk, for a store, checkpoints, hours with 512, with 128 and 512"
+    "machine, share of the peak FLOP/s, steps/s, time for update and sum, "
+    "records/s, MB/s, CPU cores to read from a disk, from a store, time for "
+    "checkpoints, hours with 512 tokens only, hours as in the paper"
 ).split(", ")
 
 
