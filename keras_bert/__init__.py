@@ -12,8 +12,9 @@ from keras_bert.registration import register_with_keras
 
 if Path(__file__).with_name("bert.py").exists():
     raise ImportError(
-        "The folder keras_bert also holds files of the old package keras-bert; "
-        "run pip uninstall keras-bert keras-bert-tf, and install this one anew."
+        "The folder keras_bert also holds files of the old package "
+        "keras-bert; run pip uninstall keras-bert keras-bert-tf, then install "
+        "keras-bert-tf."
     )
 __version__ = "0.1.0"
 

@@ -157,19 +157,14 @@ class BertConfig(CheckedSettings):
             if value != getattr(other, name) and name not in _OF_TRAINING
         )
 
-    def check_max_seq_length(
-        self, max_seq_length: int, name: str = "max_seq_length"
-    ) -> None:
-        """Raises InputError if the network has fewer positions.
-
-        The message calls the length by its `name`.
-        """
+    def check_max_seq_length(self, max_seq_length: int) -> None:
+        """Raises InputError if the network has fewer positions."""
         most = self.max_position_embeddings
         if max_seq_length > most:
             raise InputError(
-                f"{name} {max_seq_length} is over the max_position_embeddings "
-                f"{most} of the network; give at most {most}, or add positions "
-                "with extend_positions."
+                f"max_seq_length {max_seq_length} is over the "
+                f"max_position_embeddings {most} of the network; give at most "
+                f"{most}, or add positions with extend_positions."
             )
 
     def check_vocab_size(
@@ -274,14 +269,12 @@ class BertConfig(CheckedSettings):
         left out if they have the default, so that other tools can read the
         file.
         """
-        names = [field.name for field in dataclasses.fields(self)]
-        values = {
-            name: getattr(self, name) for name in names[: names.index("family")]
-        }
-        for name in ("layer_norm_eps", "directionality"):
+        values = dataclasses.asdict(self)
+        names = list(values)
+        for name in names[names.index("layer_norm_eps") :]:
             if values[name] == getattr(type(self), name):
                 del values[name]
-        return values | self.family_fields
+        return values
 
     def to_json(self) -> str:
         """Returns the text of a `bert_config.json`."""

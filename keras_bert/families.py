@@ -84,6 +84,8 @@ def _rotary(values: Values) -> Values:
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     theta = rope.get("rope_theta", values.get("rope_theta"))
     kind = rope.get("rope_type", rope.get("type", "default"))
+    if rope.get("partial_rotary_factor") not in (None, 1):
+        kind = "partial"
     if kind == "default":
         return {"rope_theta": theta} if theta else {}
     factor = rope.get("factor", 1.0)

@@ -22,6 +22,14 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # All different, so that a swapped axis cannot pass.
 B, S, P, V = 2, 7, 5, 31
+CONFIG = BertConfig(
+    vocab_size=V,
+    hidden_size=12,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=20,
+    max_position_embeddings=16,
+)
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = (
@@ -64,14 +72,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session")
 def config():
-    return BertConfig(
-        vocab_size=V,
-        hidden_size=12,
-        num_hidden_layers=2,
-        num_attention_heads=3,
-        intermediate_size=20,
-        max_position_embeddings=16,
-    )
+    return CONFIG
 
 
 @pytest.fixture(autouse=True)

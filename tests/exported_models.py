@@ -2,11 +2,10 @@
 
 import keras
 import tensorflow as tf
-from conftest import V, randomize, write_vocab
+from conftest import CONFIG, randomize, write_vocab
 from kind_examples import make_kind
-from safetensors.numpy import save_file
+from small_checkpoint import write_checkpoint
 
-from keras_bert.config import BertConfig
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned
 from keras_bert.export.pretrained import (
@@ -31,14 +30,6 @@ MODELS = {
     "reranker": {},
     "encoder": {},
 }
-_CONFIG = BertConfig(
-    vocab_size=V,
-    hidden_size=12,
-    num_hidden_layers=2,
-    num_attention_heads=3,
-    intermediate_size=20,
-    max_position_embeddings=16,
-)
 # The first one is longer than what the models read at once.
 TEXTS = [
     "The quick brown fox jumped over a lazy dog. " * 3,
@@ -63,31 +54,26 @@ def is_variant(name):
 def export_model(name, folder, *, portable=False):
     """Returns the folder of the SavedModel, `folder / "served" / "1"`."""
     keras.utils.set_random_seed(12345)
-    vocab_file = write_vocab(folder)
     if name == "encoder":
-        return _export_encoder(folder, portable)
-    kind = make_kind(name.split()[0], vocab_file, _CONFIG, **MODELS[name])
-    model = kind.build_model(_CONFIG)
+        return export_pretrained(
+            write_checkpoint(
+                folder / "checkpoint", CONFIG, build=build_pretraining_model
+            ),
+            folder / "served",
+            PretrainedExportConfig(pooling="cls", max_seq_length=9),
+            portable=portable,
+        )
+    vocab_file = write_vocab(folder)
+    kind = make_kind(name.split()[0], vocab_file, CONFIG, **MODELS[name])
+    model = kind.build_model(CONFIG)
     randomize(model)
     return export_finetuned(
         model,
         kind,
         folder / "served",
-        bert_config=_CONFIG,
+        bert_config=CONFIG,
         training={},
         config=ExportConfig(portable=portable),
-    )
-
-
-def _export_encoder(folder, portable):
-    model = build_pretraining_model(_CONFIG)
-    randomize(model)
-    weights = {x.path: x.numpy() for x in model.weights}
-    save_file(weights, folder / "model.safetensors")
-    (folder / "bert_config.json").write_text(_CONFIG.to_json())
-    config = PretrainedExportConfig(pooling="cls", max_seq_length=9)
-    return export_pretrained(
-        folder, folder / "served", config, portable=portable
     )
 
 

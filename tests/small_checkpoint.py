@@ -16,11 +16,12 @@ def write_checkpoint(
     config: BertConfig,
     *,
     build: Callable[[BertConfig], keras.Model] = build_encoder,
+    scale: float = 0.3,
 ) -> Path:
     """Writes a network with random weights, its config and vocabulary."""
     folder.mkdir()
     model = build(config)
-    randomize(model)
+    randomize(model, scale)
     weights = {w.path: w.numpy() for w in model.weights}
     save_file(weights, folder / "model.safetensors")
     (folder / "bert_config.json").write_text(config.to_json())

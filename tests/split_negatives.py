@@ -4,16 +4,16 @@ python split_negatives.py FILE: one of several workers; needs TF_CONFIG and
 writes the loss and the gradients.
 """
 
+import dataclasses
 import sys
 
 import keras
 import numpy as np
 import tensorflow as tf
-from conftest import V, randomize
+from conftest import CONFIG, V, randomize
 from fit_steps import count_nothing, fit
 from kind_examples import make_spec
 
-from keras_bert.config import BertConfig
 from keras_bert.kinds.network_calls import pack_choices
 from keras_bert.kinds.registry import get_kind
 from keras_bert.models.embedder import build_embedder
@@ -46,19 +46,13 @@ def data():
 def build_model():
     """Has no dropout, because a split changes the random numbers."""
     keras.utils.set_random_seed(5)
-    model = build_embedder(
-        BertConfig(
-            vocab_size=V,
-            hidden_size=12,
-            num_hidden_layers=1,
-            num_attention_heads=3,
-            intermediate_size=20,
-            max_position_embeddings=16,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-        ),
-        packed=True,
+    config = dataclasses.replace(
+        CONFIG,
+        num_hidden_layers=1,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
+    model = build_embedder(config, packed=True)
     randomize(model)
     return model
 

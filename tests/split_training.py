@@ -9,13 +9,13 @@ import functools
 import sys
 from pathlib import Path
 
+import conftest
 import keras
 import numpy as np
 import tensorflow as tf
 from fit_steps import fit
 from small_run import CONFIG, train_small
 
-from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.best import Selection
 from keras_bert.training.distribution import distribute, value_of_chief
@@ -29,18 +29,13 @@ NUM_ROWS, S, P, V = 72, 7, 5, 31
 
 def build_model() -> keras.Model:
     """Has no dropout, because a split changes the random numbers."""
-    model = build_pretraining_model(
-        BertConfig(
-            vocab_size=V,
-            hidden_size=12,
-            num_hidden_layers=1,
-            num_attention_heads=3,
-            intermediate_size=20,
-            max_position_embeddings=16,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-        )
+    config = dataclasses.replace(
+        conftest.CONFIG,
+        num_hidden_layers=1,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
+    model = build_pretraining_model(config)
     tokens = model.get_layer("sequence_output").output
     pairs = keras.ops.stack(
         [model.get_layer("pooler").output, tokens[:, 1]], axis=1

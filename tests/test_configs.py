@@ -52,19 +52,6 @@ def test_no_model_is_missing_from_the_table():
     assert files == set(NUM_WEIGHTS)
 
 
-@pytest.mark.parametrize("name", [x for x in NUM_WEIGHTS if x[:4] == "bert"])
-def test_number_of_weights_by_the_sizes(name):
-    config = BertConfig.from_name(name)
-    width, inner = config.hidden_size, config.intermediate_size
-    rows = config.vocab_size + config.max_position_embeddings
-    rows += config.type_vocab_size
-    norm, dense = 2 * width, width * (width + 1)
-    feed_forward = 2 * width * inner + inner + width
-    block = 4 * dense + feed_forward + 2 * norm
-    num_weights = rows * width + norm + config.num_hidden_layers * block + dense
-    assert num_weights == NUM_WEIGHTS[name]
-
-
 @pytest.mark.parametrize("name", NUM_WEIGHTS)
 def test_number_of_weights_of_the_network(name):
     # In this scope, weights have no values: a large model would take 1.3 GB.

@@ -124,24 +124,3 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
             output_dir=folder / "x",
         )
     )
-
-
-def test_wrong_input_is_a_sentence(script_folder, tmp_path):
-    folder = script_folder
-    assert "give a vocab_file, or a checkpoint" in error_of(
-        "create_pretraining_data",
-        input_file=folder / "corpus.txt",
-        output_file=tmp_path / "x.tfrecord",
-    )
-    assert "Give an input_file" in error_of(
-        "extend_vocab",
-        checkpoint=folder,
-        output_dir=tmp_path / "x",
-    )
-    assert "min_count is 0, but must be above 0" in error_of(
-        "trim_vocab",
-        checkpoint=folder,
-        input_file=folder / "corpus.txt",
-        output_dir=tmp_path / "x",
-        min_count=0,
-    )

@@ -25,7 +25,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import SPECIAL_TOKENS, WORDS, randomize
+from conftest import CONFIG, write_vocab
 from doc_pages import (
     PAGES,
     ROOT,
@@ -34,35 +34,29 @@ from doc_pages import (
     commands,
 )
 from page_inputs import write_data
-from safetensors.numpy import save_file
 from script_runs import run
+from small_checkpoint import write_checkpoint
 
 import keras_bert
 
-CONFIG = keras_bert.BertConfig(
-    vocab_size=31,
-    hidden_size=12,
-    num_hidden_layers=2,
-    num_attention_heads=3,
-    intermediate_size=20,
-    max_position_embeddings=16,
-)
 ROWS = ["a very good film\t1", "the movie was bad\t0", "not a bad dog\t1"]
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    (folder / "vocab.txt").write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
+    write_vocab(folder)
     lines = ["the fox jumped over a dog .", "a film is not bad , the movie"]
     (folder / "corpus.txt").write_text(
         "\n".join([*lines, "", *reversed(lines), ""] * 5)
     )
-    _write_pretrained(folder / "pretrained", CONFIG)
-    _write_pretrained(
-        folder / "base",
-        dataclasses.replace(CONFIG, max_position_embeddings=512),
-    )
+    for name, length in (("pretrained", 16), ("base", 512)):
+        write_checkpoint(
+            folder / name,
+            dataclasses.replace(CONFIG, max_position_embeddings=length),
+            build=keras_bert.models.build_pretraining_model,
+            scale=0.02,
+        )
     keras_bert.create_pretraining_data(
         (folder / "corpus.txt").read_text().splitlines(),
         [folder / "train.tfrecord"],
@@ -85,18 +79,6 @@ def inputs(tmp_path_factory):
         settings={"max_seq_length": 16},
     )
     return folder
-
-
-def _write_pretrained(folder, config):
-    folder.mkdir()
-    model = keras_bert.models.build_pretraining_model(config)
-    randomize(model, scale=0.02)
-    save_file(
-        {w.path: w.numpy() for w in model.weights},
-        folder / "model.safetensors",
-    )
-    (folder / "bert_config.json").write_text(config.to_json())
-    shutil.copy(folder.parent / "vocab.txt", folder)
 
 
 # Each of them takes seconds. ServedModel's is like most of them, and the pages

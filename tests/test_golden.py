@@ -135,15 +135,3 @@ def test_minilm_from_raw_text_equals_transformers(shared):
             np.testing.assert_allclose(
                 value[0], wanted, atol=1e-4, rtol=0, err_msg=name
             )
-
-
-def test_a_checkpoint_with_optimizer_slots_loads(shared):
-    folder = shared / "data" / "checkpoints" / "tf1-toy"
-    config = Checkpoint.of(folder).config
-    model = build_encoder(config)
-    load_checkpoint(model, folder)
-    arrays = Checkpoint.of(folder / "bert_model.ckpt").arrays
-    for weight in model.weights:
-        np.testing.assert_array_equal(
-            weight.numpy(), arrays[weight.path].read()
-        )

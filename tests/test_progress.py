@@ -76,26 +76,6 @@ def test_what_is_not_shown_or_shown_twice(capsys):
     assert "informs" not in err
 
 
-def _basic_config_of_errors():
-    logging.basicConfig(level="ERROR")
-
-
-def _basic_config_of_info():
-    logging.basicConfig(level="INFO")
-
-
-def _own_format():
-    logging.basicConfig(format="%(message)s")
-
-
-def _only_warnings():
-    absl_logging.set_verbosity("warning")
-
-
-def _own_handler():
-    logging.getLogger("absl").addHandler(logging.StreamHandler())
-
-
 def _as_scripts_do():
     absl_logging.use_absl_handler()
     absl_logging.set_verbosity("info")
@@ -104,11 +84,11 @@ def _as_scripts_do():
 @pytest.mark.parametrize(
     ("set_up", "count"),
     [
-        (_basic_config_of_errors, 0),
-        (_basic_config_of_info, 1),
-        (_own_format, 0),
-        (_only_warnings, 0),
-        (_own_handler, 0),
+        (lambda: logging.basicConfig(level="ERROR"), 0),
+        (lambda: logging.basicConfig(level="INFO"), 1),
+        (lambda: logging.basicConfig(format="%(message)s"), 0),
+        (lambda: absl_logging.set_verbosity("warning"), 0),
+        (lambda: ABSL.addHandler(logging.StreamHandler()), 0),
         (_as_scripts_do, 1),
     ],
 )

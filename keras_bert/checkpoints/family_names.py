@@ -1,6 +1,5 @@
 """Weights of a family, as transformers names them <-> BERT's names."""
 
-import functools
 from collections.abc import Collection, Mapping
 from types import ModuleType
 
@@ -138,9 +137,7 @@ def _joined(parts: list[StoredArray]) -> StoredArray:
     if len(parts) == 1:
         return parts[0]
     rows = sum(part.shape[0] for part in parts)
-    read = functools.partial(_read_all, parts)
-    return StoredArray((rows, *parts[0].shape[1:]), read)
-
-
-def _read_all(parts: list[StoredArray]) -> np.ndarray:
-    return np.concatenate([part.read() for part in parts])
+    return StoredArray(
+        (rows, *parts[0].shape[1:]),
+        lambda: np.concatenate([part.read() for part in parts]),
+    )

@@ -14,8 +14,6 @@ _ENCODER = re.compile(
     r"(embeddings|flatten_tokens|layer_\d+|final_layer_norm"
     r"|relative_positions)(/|$)"
 )
-
-
 # How the names of the layers of ELECTRA's generator begin. They count as heads
 # of the discriminator, which is the encoder.
 GENERATOR = "generator_"

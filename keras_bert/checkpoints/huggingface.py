@@ -86,8 +86,8 @@ def from_huggingface(
     stored: Mapping[str, StoredArray],
     source: str,
     *,
-    family: str = "bert",
-    architectures: Collection[str] = (),
+    family: str,
+    architectures: Collection[str],
 ) -> Arrays:
     """Renames the tensors of any model of a family that transformers saved.
 
@@ -96,7 +96,7 @@ def from_huggingface(
         source: The file, for messages.
         family: A row of `keras_bert.families.FAMILIES`.
         architectures: The class of BERT with the same head, which tells what a
-            `classifier` is. By default it classifies whole texts.
+            `classifier` is. If it is empty, that classifies whole texts.
 
     Raises:
         InputError: If a tensor does not belong to BERT, or if there are two
@@ -155,7 +155,7 @@ def has_untied_decoder(paths: Iterable[str]) -> bool:
 
 
 def to_huggingface(
-    arrays: Mapping[str, StoredArray], family: str = "bert"
+    arrays: Mapping[str, StoredArray], family: str
 ) -> tuple[Arrays, str]:
     """Renames our weights; returns them and the name of the architecture.
 
@@ -163,28 +163,24 @@ def to_huggingface(
     """
     arrays = without_left_out(arrays)
     heads = tuple(sorted(heads_of(arrays) - POOLERS))
-    tasks = {(head.path,): head for head in known_heads() if head.huggingface}
     if "replaced_tokens" in heads and family != "electra":
         raise InputError(
             "transformers has models that find replaced tokens in the family "
             f"electra only, but this network is of the family {family}; give "
             "a bert_config with the family electra before the training."
         )
-    if heads in _ARCHITECTURES:
-        architecture, outputs = _ARCHITECTURES[heads], {}
-    elif heads in tasks:
-        head = tasks[heads]
-        architecture, outputs = (
-            head.architecture,
-            {head.path: head.huggingface or ""},
-        )
-    else:
+    architectures, outputs = _ARCHITECTURES.copy(), {}
+    for head in known_heads():
+        if head.huggingface and heads == (head.path,):
+            architectures[heads] = head.architecture
+            outputs[head.path] = head.huggingface
+    if heads not in architectures:
         raise InputError(
             f"transformers has no {name_of(family)} with the heads "
             f"{', '.join(heads)}; choose another format."
         )
     stored = to_names(arrays, _table(outputs))
-    return from_bert_names(stored, family, architecture)
+    return from_bert_names(stored, family, architectures[heads])
 
 
 def to_huggingface_config(

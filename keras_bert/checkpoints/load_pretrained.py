@@ -89,7 +89,7 @@ def load_pretrained(
     )
     if max_seq_length is None:
         max_seq_length = checkpoint.longest_sequence(config, _DEFAULT_LENGTH)
-    config.check_max_seq_length(max_seq_length, "max_seq_length")
+    config.check_max_seq_length(max_seq_length)
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     preprocessor: Any

@@ -83,16 +83,15 @@ def weight_names(
     for path, name in modules.items():
         if path.endswith("_embeddings"):
             names[path] = name + ends.get("embeddings", ""), False
-            continue
-        if path.endswith("_bias"):
+        elif path.endswith("_bias"):
             names[path] = name, False
-            continue
-        is_norm = path.endswith("layer_norm")
-        for weight in ("gamma", "beta") if is_norm else ("kernel", "bias"):
-            names[f"{path}/{weight}"] = (
-                name + ends.get(weight, f"/{weight}"),
-                transposed and weight == "kernel",
-            )
+        else:
+            is_norm = path.endswith("layer_norm")
+            for weight in ("gamma", "beta") if is_norm else ("kernel", "bias"):
+                names[f"{path}/{weight}"] = (
+                    name + ends.get(weight, f"/{weight}"),
+                    transposed and weight == "kernel",
+                )
     return names
 
 

@@ -67,11 +67,11 @@ def run(
         version = model.export(export_dir, config, **data)
     else:
         plain = keras_bert.ExportConfig(portable=config.portable)
-        if config != plain or data_dir:
+        if config != plain or data_dir or task:
             raise keras_bert.InputError(
                 f"{checkpoint} is a pre-trained checkpoint, but --format, "
-                "--precision and --data_dir take a fine-tuned model. To export "
-                "vectors of texts, first run keras-bert convert "
+                "--precision, --task and --data_dir take a fine-tuned model. "
+                "To export vectors of texts, first run keras-bert convert "
                 "--to=sentence_transformers, and export the result."
             )
         version = keras_bert.export.export_pretrained(

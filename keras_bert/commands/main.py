@@ -62,7 +62,7 @@ def main(command: str = "") -> None:
         print("\nkeras-bert COMMAND --help lists the flags of a command.")
     elif command == "completion":
         if arguments != ["bash"]:
-            sys.exit("Error: There is only keras-bert completion bash.")
+            sys.exit("Error: keras-bert completion supports only bash.")
         script = _COMPLETION.read_text(encoding="utf-8")
         print(script.replace("COMMANDS", " ".join(COMMANDS)), end="")
     elif command == "--version":

@@ -22,6 +22,9 @@ from keras_bert.commands import old_flags
 from keras_bert.commands.flags import Flags, read_bert_config
 
 translate = old_flags.translate_pretraining
+NEEDS = dict.fromkeys(
+    ("generator_size", "replaced_tokens_weight"), "replaced_tokens"
+)
 
 
 def define(flags: Flags) -> None:

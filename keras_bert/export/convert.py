@@ -109,7 +109,12 @@ def convert_checkpoint(
     # Also asked for Google's format: the kind refuses what neither can hold.
     is_ours = to in ("keras", *_BITS)
     labels, more = ((), {}) if is_ours else _task_beside(source, config)
-    tokenizer = _tokenizer(source)
+    tokenizer = None
+    if source.vocab_file:
+        tokenizer = TokenizerBase.from_settings(
+            source.vocab_file,
+            resolve_tokenizer_settings(source, source.vocab_file),
+        )
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays, config.family)
         # transformers derives the number of outputs from the names.
@@ -126,15 +131,19 @@ def convert_checkpoint(
     if to in _BITS:
         arrays = quantize(arrays, bits=_BITS[to])
     if is_ours:
-        texts |= source.task or _task_of_other_library(source, config)
+        texts |= source.task
+        if not source.task and has_spec(source):
+            texts["task.json"] = spec_to_json(find_spec(source, config))
     if tokenizer is None or source.vocab_file is None:
         logging.warning(
             "%s has no vocabulary, so %s has none.", source.folder, output_dir
         )
     else:
         length = source.longest_sequence(config)
-        if not is_ours:
-            length = min(length, _length_of_task(source) or length)
+        if source.task and not is_ours:
+            task = read_task_file(source.folder / "task.json")
+            most = task["settings"].get("max_seq_length")
+            length = min(length, most or length)
         texts |= _tokenizer_files(tokenizer, source.vocab_file, length, to)
     if (card := source.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
@@ -163,15 +172,6 @@ def _without_modules(
     return without_heads(arrays, left_out | heads_of(dense)), dense
 
 
-def _tokenizer(checkpoint: Checkpoint) -> TokenizerBase | None:
-    """Returns the tokenizer of a checkpoint, if it has one."""
-    file = checkpoint.vocab_file
-    if file is None:
-        return None
-    settings = resolve_tokenizer_settings(checkpoint, file)
-    return TokenizerBase.from_settings(file, settings)
-
-
 def _special_ids(
     tokenizer: TokenizerBase, config: BertConfig
 ) -> dict[str, int]:
@@ -183,14 +183,6 @@ def _special_ids(
         ids["cls_token_id"] = ids["bos_token_id"] = tokenizer.cls_id
         ids["sep_token_id"] = ids["eos_token_id"] = tokenizer.sep_id
     return ids
-
-
-def _length_of_task(checkpoint: Checkpoint) -> int | None:
-    """Returns where a fine-tuned model cuts texts, if it does."""
-    if not checkpoint.task:
-        return None
-    task = read_task_file(checkpoint.folder / "task.json")
-    return task["settings"].get("max_seq_length")
 
 
 def _tokenizer_files(
@@ -218,15 +210,6 @@ def _tokenizer_files(
     if vocab_file.suffix == ".txt" and tokenizer.vocab == tokenizer.pieces:
         texts["vocab.txt"] = vocab_file.read_bytes().decode()
     return texts
-
-
-def _task_of_other_library(
-    checkpoint: Checkpoint, config: BertConfig
-) -> dict[str, str]:
-    """Returns the text of a task.json, by this name, if there is a task."""
-    if not has_spec(checkpoint):
-        return {}
-    return {"task.json": spec_to_json(find_spec(checkpoint, config))}
 
 
 def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:

@@ -85,7 +85,13 @@ def export_finetuned(
         **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
         "bert_config.json": bert_config.to_json(),
     }
-    description = _describe(kind)
+    description = {
+        "kind": kind.spec.kind,
+        "labels": kind.spec.labels,
+        "text_fields": kind.spec.text_fields,
+        "max_seq_length": kind.spec.settings.max_seq_length,
+        **kind.description(),
+    }
     card = finetuned_card(
         export_dir,
         model,
@@ -123,16 +129,6 @@ def export_finetuned(
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path
-
-
-def _describe(kind: Kind) -> dict[str, Any]:
-    return {
-        "kind": kind.spec.kind,
-        "labels": kind.spec.labels,
-        "text_fields": kind.spec.text_fields,
-        "max_seq_length": kind.spec.settings.max_seq_length,
-        **kind.description(),
-    }
 
 
 def _describe_network(model: keras.Model, precision: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.export import onnx_int8
 from keras_bert.export.quiet import quiet
 from keras_bert.io.whole_files import full_disk_named
-from keras_bert.predict.network import import_engine
+from keras_bert.predict.network import import_extra
 
 # The version of the operations that tf2onnx writes.
 _OPSET = 17
@@ -57,7 +57,7 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
 
     Raises InputError if tf2onnx or ONNX Runtime is not installed.
     """
-    onnx = import_engine("onnx")
+    onnx = import_extra("onnx", "onnx")
     is_int8 = precision == "int8"
     network = _to_onnx(model, fuses_gelu=is_int8)
     if is_int8:
@@ -81,15 +81,20 @@ def write_openvino(
     Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
     an operation of the network, or if int8 has no inputs to calibrate on.
     """
-    openvino = import_engine("openvino", "openvino")
+    openvino = import_extra("openvino", "openvino")
     if precision == "int8":
-        nncf = import_engine("nncf", "openvino")
+        nncf = import_extra("nncf", "openvino")
         if not calibration:
             raise InputError(
                 "OpenVINO's int8 finds its ranges on texts of the task, and "
                 "none were given; give --data_dir, or calibration in Python."
             )
-    function = _to_function(model).get_concrete_function()
+    specs = _to_specs(model)
+    function = tf.function(
+        lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
+        input_signature=list(specs.values()),
+        autograph=False,
+    ).get_concrete_function()
     try:
         network = openvino.convert_model(function, share_weights=False)
     except openvino.frontend.OpConversionFailure as error:
@@ -120,9 +125,9 @@ def _fuse_layer_norms(network: Any) -> None:
     form that OpenVINO does not recognize. BERT-base is 1.03 (8 x 128) to 1.17
     times (1 x 10) as fast with MVN.
     """
-    passes = import_engine("openvino.passes", "openvino")
-    operations = import_engine("openvino.opset13", "openvino")
-    replace_node = import_engine("openvino.utils", "openvino").replace_node
+    passes = import_extra("openvino.passes", "openvino")
+    operations = import_extra("openvino.opset13", "openvino")
+    replace_node = import_extra("openvino.utils", "openvino").replace_node
 
     def pattern(name: str, *inputs: Any) -> Any:
         return passes.WrapType(f"opset1.{name}", list(inputs))
@@ -185,16 +190,6 @@ WRITERS: dict[str, Callable[..., None]] = {
 }
 
 
-def _to_function(model: keras.Model) -> Any:
-    """Returns a function of the inputs, in their order."""
-    specs = _to_specs(model)
-    return tf.function(
-        lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
-        input_signature=list(specs.values()),
-        autograph=False,
-    )
-
-
 def _to_specs(model: keras.Model) -> dict[str, tf.TensorSpec]:
     return {
         name: tf.TensorSpec(x.shape, x.dtype, name)
@@ -208,8 +203,8 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
     tf2onnx copies a graph dozens of times, which takes 23 GB for the weights
     of BERT-base.
     """
-    onnx = import_engine("onnx")
-    tf2onnx = import_engine("tf2onnx")
+    onnx = import_extra("onnx", "onnx")
+    tf2onnx = import_extra("tf2onnx", "onnx")
     inputs = _to_specs(model)
     trainable, other = model.trainable_variables, model.non_trainable_variables
     weights = {f"weight_{i}": x for i, x in enumerate(trainable + other)}

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.predict.network import import_engine
+from keras_bert.predict.network import import_extra
 
 # The smallest scale, of a row of zeros.
 _SMALLEST = np.float32(1e-30)
@@ -56,7 +56,7 @@ def quantize(network: Any) -> Any:
     texts of the batch. With `quantize_dynamic` of ONNX Runtime, which takes one
     scale for all rows, it does.
     """
-    onnx = import_engine("onnx")
+    onnx = import_extra("onnx", "onnx")
     graph = network.graph
     weights = {
         x.name: onnx.numpy_helper.to_array(x)
@@ -112,6 +112,8 @@ def quantize(network: Any) -> Any:
     network.opset_import.append(onnx.helper.make_opsetid("int8", 1))
     functions = _FUNCTIONS.strip().split("\n\n")
     network.functions.extend(map(onnx.parser.parse_function, functions))
-    network = import_engine("onnx.inliner").inline_local_functions(network)
+    network = import_extra("onnx.inliner", "onnx").inline_local_functions(
+        network
+    )
     del network.opset_import[-1]  # no function is left
     return network

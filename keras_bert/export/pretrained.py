@@ -8,10 +8,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.load_pretrained import (
-    PretrainedModel,
-    load_pretrained,
-)
+from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
 from keras_bert.export.mask_filler import load_mask_filler
@@ -79,7 +76,12 @@ def export_pretrained(
     """
     config = config or PretrainedExportConfig()
     source = Checkpoint.of(checkpoint)
-    _check_is_encoder(source)
+    spec = find_spec(source, source.config) if has_spec(source) else None
+    if spec and spec.kind == "embedding":
+        raise InputError(
+            f"{source.folder} is a model of the kind embedding; export it with "
+            "load_finetuned(folder).export(export_dir)."
+        )
     has_pooler = "pooler" in source.heads
     if config.pooling == "pooled" and not has_pooler:
         raise InputError(
@@ -88,7 +90,10 @@ def export_pretrained(
         )
     loaded = load_pretrained(source, max_seq_length=config.max_seq_length)
     encoder, bert_config = loaded.encoder, loaded.config
-    preprocessor = _preprocessor(loaded, portable)
+    preprocessor = loaded.preprocessor
+    if portable:
+        tokenizer = PortableTokenizer.of(loaded.tokenizer)
+        preprocessor = dataclasses.replace(preprocessor, tokenizer=tokenizer)
     length = preprocessor.max_seq_length
     vectors = _build_vectors(encoder, has_pooler, config.normalize)
     tracked = [encoder, vectors, preprocessor]
@@ -111,6 +116,7 @@ def export_pretrained(
             "labels": (),
             "text_fields": ("text",),
             "max_seq_length": length,
+            "mask": loaded.tokenizer.special_tokens.mask,
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=model_card(
@@ -130,24 +136,6 @@ def export_pretrained(
             {"checkpoint": checkpoint},
         ),
     )
-
-
-def _preprocessor(loaded: PretrainedModel, portable: bool) -> BertPreprocessor:
-    if not portable:
-        return loaded.preprocessor
-    tokenizer = PortableTokenizer.of(loaded.tokenizer)
-    return dataclasses.replace(loaded.preprocessor, tokenizer=tokenizer)
-
-
-def _check_is_encoder(source: Checkpoint) -> None:
-    if (
-        has_spec(source)
-        and find_spec(source, source.config).kind == "embedding"
-    ):
-        raise InputError(
-            f"{source.folder} is a model of the kind embedding; export it with "
-            "load_finetuned(folder).export(export_dir)."
-        )
 
 
 def _embed_signatures(

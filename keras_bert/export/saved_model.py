@@ -73,7 +73,12 @@ def export_saved_model(
         new_version(export_dir) as version,
     ):
         module = tf.Module(name="served")
-        module.tracked = [_without_keras(x) for x in tracked]
+        # A session, as in TensorFlow Serving, would restore the variables of
+        # Keras into copies that no function reads.
+        module.tracked = [
+            [y.value for y in x.variables] if isinstance(x, keras.Model) else x
+            for x in tracked
+        ]
         with tempfile.TemporaryDirectory() as folder:
             write_texts(Path(folder), assets)
             module.assets = [
@@ -149,17 +154,6 @@ def _from_examples(signature: Signature) -> Signature:
         name = tf.saved_model.CLASSIFY_INPUTS
     inputs = [tf.TensorSpec([None], tf.string, name)]
     return signature._replace(function=answer, inputs=inputs)
-
-
-def _without_keras(tracked: Any) -> Any:
-    """Replaces a model with its variables, which it wraps.
-
-    A session, as in TensorFlow Serving, would restore the wrapped variables
-    into copies that no function reads.
-    """
-    if isinstance(tracked, keras.Model):
-        return [variable.value for variable in tracked.variables]
-    return tracked
 
 
 def _write_warm_up(file: Path, signatures: Mapping[str, Signature]) -> None:

@@ -1,4 +1,4 @@
-"""A class for each kind of task, and what makes one of a folder."""
+"""A class for each kind of task; `load_finetuned` makes one from a folder."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 
 import keras
 
-from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
@@ -88,15 +87,10 @@ class TextClassifier(FinetunedModel):
             batch_size,
             learning_rate,
         )
+        config = dataclasses.replace(config, keep_checkpoint_max=1)
         learned, rows = self._rows.learn(x, y)
-        if not self._start.checkpoint:
-            raise InputError(
-                "Few-shot training starts from a checkpoint; make the model "
-                "with TextClassifier.from_pretrained."
-            )
         kind = build_kind(learned.spec, self._start.tokenizer, self.bert_config)
         start = dataclasses.replace(self._start, config=config, new_head=True)
-        start.check(kind)
         kind = start.learn_settings(kind, rows)
         self._model, self.training, history = contrast_and_solve(
             kind, start, rows

@@ -79,8 +79,9 @@ class DistillationConfig(TrainConfig):
             from 0 to 1; the loss of the labels has the rest.
         distillation_temperature: Divides the logits of both networks before
             they are compared; a higher one weighs unlikely labels more.
-        hidden_layer_map: Layers of the network and layers of the teacher whose
-            hidden states they learn, such as 1:3,2:6; 0 is the embeddings.
+        hidden_layer_map: Pairs of a layer of the network and the teacher's
+            layer whose hidden states it learns, such as 1:3,2:6; 0 is the
+            embeddings.
         relation_layer_map: The same for the relations of their queries, keys
             and values (MiniLMv2), such as 3:12. The widths may differ.
         score_layer_map: The same for the scores of their attention (TinyBERT);
@@ -118,11 +119,28 @@ class DistillationConfig(TrainConfig):
     def layer_map(self, part: str) -> dict[int, int]:
         """Returns the teacher's layer for each layer, for one of LAYER_PARTS.
 
-        Raises InputError if the setting is not such a map.
+        Raises InputError if the setting is not a map such as "1:3,2:6".
         """
         name = f"{part}_layer_map"
-        lowest = 0 if part == "hidden" else 1
-        return parse_layer_map(getattr(self, name), name, lowest)
+        text = getattr(self, name)
+        pairs = [pair.split(":") for pair in text.split(",")] if text else []
+        layers = {pair[0].strip(): pair[-1].strip() for pair in pairs}
+        numbers = [*layers, *layers.values()]
+        if (
+            any(len(pair) != 2 for pair in pairs)
+            or not all(map(str.isdecimal, numbers))
+            or len(layers) < len(pairs)
+        ):
+            raise InputError(
+                f"{name} is {text!r}; give pairs of a layer of the network, "
+                "each once, and a layer of the teacher, such as 1:3,2:6."
+            )
+        if part != "hidden" and 0 in map(int, numbers):
+            raise InputError(
+                f"{name} is {text!r}, but layer 0, the embeddings, has no "
+                "attention; count the layers from 1."
+            )
+        return {int(layer): int(teacher) for layer, teacher in layers.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,9 +189,12 @@ def config_of_fit(
 
     Raises InputError if `fit` cannot train in this way.
     """
-    names = ("num_train_epochs", "train_batch_size", "learning_rate")
-    values = zip(names, (epochs, batch_size, learning_rate), strict=True)
-    changes: dict[str, Any] = {x: y for x, y in values if y is not None}
+    given: dict[str, Any] = {
+        "num_train_epochs": epochs,
+        "train_batch_size": batch_size,
+        "learning_rate": learning_rate,
+    }
+    changes = {name: x for name, x in given.items() if x is not None}
     config = FinetuningConfig.checked(config)
     config = dataclasses.replace(config, **changes)
     if not config.num_train_epochs:
@@ -186,28 +207,3 @@ def config_of_fit(
     if config.distribution_strategy == "multi_worker_mirrored":
         raise InputError("fit runs in one process; use finetune on workers.")
     return config
-
-
-def parse_layer_map(text: str, name: str, lowest: int) -> dict[int, int]:
-    """Returns the teacher's layer for each layer in a map such as "1:3,2:6".
-
-    Raises InputError if it is not such a map, or has a layer below `lowest`.
-    """
-    pairs = [pair.split(":") for pair in text.split(",")] if text else []
-    layers = {pair[0].strip(): pair[-1].strip() for pair in pairs}
-    numbers = [*layers, *layers.values()]
-    if (
-        any(len(pair) != 2 for pair in pairs)
-        or not all(map(str.isdecimal, numbers))
-        or len(layers) < len(pairs)
-    ):
-        raise InputError(
-            f"{name} is {text!r}; give pairs of a layer of the network, each "
-            "once, and a layer of the teacher, such as 1:3,2:6."
-        )
-    if min(map(int, numbers), default=lowest) < lowest:
-        raise InputError(
-            f"{name} is {text!r}, but layer 0, the embeddings, has no "
-            "attention; count the layers from 1."
-        )
-    return {int(layer): int(teacher) for layer, teacher in layers.items()}

@@ -240,8 +240,8 @@ def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
             arrays = read_arrays(path) or {}
             if not arrays:
                 raise OSError(
-                    f"{path} is gone or damaged; check the disk, and start "
-                    "again."
+                    f"{path} is missing or damaged; check the disk, and run "
+                    "the command again."
                 )
             form = form or _form(arrays)
             _check_agree(form, _form(arrays), num_rows + 1)

@@ -241,7 +241,7 @@ def _integrate(
     else:
         logging.warning(
             "The attributions add up to %.3f, but the score changes by %.3f: "
-            "this network is too uneven for the steps that explain takes. "
+            "this network needs more steps than explain takes. "
             "Trust the signs, not the numbers.",
             own.sum(),
             difference,

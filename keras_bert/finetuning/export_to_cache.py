@@ -50,9 +50,7 @@ def export_to_cache(
         return to_path(checkpoint)
     source = Checkpoint.of(checkpoint)
     name = str(checkpoint).rstrip("/").rpartition("/")[2]
-    exported = (
-        Path(cache_dir).expanduser() / f"{name}-{_fingerprint(source.folder)}"
-    )
+    exported = to_path(cache_dir) / f"{name}-{_fingerprint(source.folder)}"
     if not find_versions(exported):
         logging.info("Exporting %s to %s.", checkpoint, exported)
         # These take seconds to import.

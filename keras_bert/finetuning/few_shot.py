@@ -44,6 +44,11 @@ def contrast_and_solve(
 
     Returns the network, what is known about the training, and its history.
     """
+    if not start.checkpoint:
+        raise InputError(
+            "Few-shot training starts from a checkpoint; make the model with "
+            "TextClassifier.from_pretrained."
+        )
     config = start.config
     settings: Any = kind.spec.settings
     if type(kind) is not Classification or settings.in_windows:
@@ -66,10 +71,8 @@ def contrast_and_solve(
             f"cannot be smoothed, but label_smoothing is "
             f"{settings.label_smoothing}; leave it out."
         )
-    is_new = start.checkpoint and "pooler" not in (
-        Checkpoint.of(start.checkpoint).heads
-    )
-    if settings.pooling == "pooled" and is_new:
+    heads = Checkpoint.of(start.checkpoint).heads
+    if settings.pooling == "pooled" and "pooler" not in heads:
         logging.warning(
             "Few-shot training begins with a new pooler, which has much to "
             "learn from a few texts; give pooling='mean'."
@@ -77,9 +80,6 @@ def contrast_and_solve(
     settings = dataclasses.replace(settings, class_weights="")
     contrast = _Contrast(
         dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
-    )
-    start = dataclasses.replace(
-        start, config=dataclasses.replace(config, keep_checkpoint_max=1)
     )
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
         output_dir = Path(folder)

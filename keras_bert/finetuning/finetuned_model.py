@@ -39,7 +39,6 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
 
-_BATCH_SIZE = 32
 # What is in the place of arguments of Keras' `fit`.
 _OF_KERAS = {
     "validation_split": "hold some rows out, and give them as validation_data",
@@ -396,7 +395,7 @@ class FinetunedModel:
         evaluation = None
         if rows is not None:
             rows = self._rows.read_labeled(rows)
-            evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
+            evaluation = Evaluation(self.kind, rows, batch_size=32)
         if calibration is not None:
             calibration = self._rows.read(calibration)
         return export_with_report(

@@ -64,22 +64,23 @@ def changed_spec(
 
     Raises InputError if something has a wrong form.
     """
+    if isinstance(text_fields, str):
+        text_fields = [text_fields]
+    given = {"labels": labels, "text_fields": text_fields}
     changes: dict[str, Any] = {}
-    for name, names in (("labels", labels), ("text_fields", text_fields)):
-        if names is None:
-            continue
-        if name == "text_fields" and isinstance(names, str):
-            names = [names]
-        if not is_list(names):
+    for name, names in given.items():
+        if names is not None and not is_list(names):
             raise InputError(
                 f'The {name} are {names!r:.80}; give a list such as ["a", "b"].'
             )
-        changes[name] = tuple(map(str, names))
-        if name == "text_fields" and len({"label", *names}) <= len(names):
-            raise InputError(
-                f"The text_fields are {changes[name]}; all names must differ, "
-                "and none may be label."
-            )
+        if names is not None:
+            changes[name] = tuple(map(str, names))
+    fields = changes.get("text_fields", ())
+    if len({"label", *fields}) <= len(fields):
+        raise InputError(
+            f"The text_fields are {fields}; all names must differ, and none "
+            "may be label."
+        )
     new = changes.get("labels", spec.labels)
     if spec.labels and len(new) != len(spec.labels):
         raise InputError(
@@ -174,7 +175,8 @@ def write_model_card(
     Without results of `finetune`, the metric is the best checkpoint's score.
     """
     training = read_training(folder)
-    if score := best_of(folder)["score"]:
+    score = best_of(folder)["score"]
+    if score is not None:
         training.setdefault("metrics", {kind.spec.metrics[0]: score})
     card = finetuned_card(folder, model, kind, bert_config, training)
     write_card(folder, card)

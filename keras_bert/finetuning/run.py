@@ -27,14 +27,13 @@ from keras_bert.finetuning.folder import (
 )
 from keras_bert.finetuning.training import (
     FinetunedNetwork,
-    HeldOut,
     Start,
     evaluations_of,
     train_kind,
 )
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
-from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.kinds.kind import Answer
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec, make_spec
 from keras_bert.predict.request_lines import with_answer
@@ -141,7 +140,18 @@ def finetune(
         new_head=new_head,
         origin=origin_of(checkpoint, task_name, data_dir.name, teacher),
     )
-    spec = make_spec(task, _settings(task, settings, start, pretrained))
+    settings = settings or {}
+    if not isinstance(settings, Mapping):
+        raise InputError(
+            f"The settings are {settings!r:.80}, but must be a dict such as "
+            '{"max_seq_length": 64}.'
+        )
+    of_checkpoint = (
+        _settings_to_train(task, settings, pretrained, bert_config)
+        if config.num_train_epochs
+        else _settings_to_evaluate(task, pretrained, bert_config)
+    )
+    spec = make_spec(task, {**of_checkpoint, **settings})
     kind = build_kind(spec, tokenizer, bert_config)
     held_out = _read_held_out(task, data_dir, task.validation_splits)
     if config.num_train_epochs:
@@ -159,20 +169,13 @@ def finetune(
         if not is_chief(strategy):
             return history.last
     else:
-        finetuned = _load(kind, held_out, start, pretrained)
+        assert pretrained  # `_settings_to_evaluate` has looked at it
+        start.check(kind)
+        evaluations = evaluations_of(kind, held_out, config)
+        with precision(config.precision):
+            model = load_network(kind, bert_config, pretrained)
+        finetuned = FinetunedNetwork(model, kind, evaluations)
     return _write_results(finetuned, task, data_dir, output_dir, start)
-
-
-def _load(
-    kind: Kind, held_out: HeldOut, start: Start, checkpoint: Checkpoint | None
-) -> FinetunedNetwork:
-    """Returns a fine-tuned network as it is."""
-    assert checkpoint  # `_settings` has looked at it
-    start.check(kind)
-    evaluations = evaluations_of(kind, held_out, start.config)
-    with precision(start.config.precision):
-        model = load_network(kind, start.bert_config, checkpoint)
-    return FinetunedNetwork(model, kind, evaluations)
 
 
 def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
@@ -189,59 +192,67 @@ def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
 def _read_held_out(
     task: Task, data_dir: Path, splits: Iterable[str]
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Yields the rows of each split, but for a test set that is missing."""
+    """Yields the rows of each split, but for a test set that is missing.
+
+    The first of the `validation_splits` is needed, whatever its name.
+    """
     for split in splits:
         try:
             yield split, list(_read_split(task, data_dir, split))
         except FileNotFoundError as error:
-            if split.startswith("validation"):
+            is_first = split in task.validation_splits[:1]
+            if is_first or split.startswith("validation"):
                 raise
             logging.info("A test set is left out: %s", error)
 
 
-def _settings(
+def _settings_to_train(
     task: Task,
-    settings: Mapping[str, Any] | None,
-    start: Start,
+    given: Mapping[str, Any],
     checkpoint: Checkpoint | None,
+    bert_config: BertConfig,
 ) -> dict[str, Any]:
-    """Returns the settings of a kind: the user's, the task's, the model's.
+    """Returns the task's settings, and defaults that suit the checkpoint.
 
-    Training takes only the kind's `inherited_settings` of a model. Raises
-    InputError if the model is evaluated and is not one of this task.
+    The `given` settings need no default. A model of this kind passes on its
+    `inherited_settings` only.
     """
-    if not isinstance(settings or {}, Mapping):
-        raise InputError(
-            f"The settings are {settings!r:.80}, but must be a dict such as "
-            '{"max_seq_length": 64}.'
-        )
-    kind, is_trained = get_kind(task.kind), start.config.num_train_epochs > 0
-    of_model: dict[str, Any] = {}
-    needs_model = not is_trained and (kind.hub.heads or not checkpoint)
-    if needs_model or (checkpoint and has_spec(checkpoint)):
-        model = finetuned_checkpoint(checkpoint)
-        spec = find_spec(model, start.bert_config)
-        if is_trained:
-            names = kind.inherited_settings if spec.kind == task.kind else ()
-            of_model = {name: getattr(spec.settings, name) for name in names}
-        elif (spec.kind, spec.labels) == (task.kind, task.labels):
-            of_model = dataclasses.asdict(spec.settings)
-        else:
-            raise InputError(
-                f"{model.folder} is a model for {spec.kind} {spec.labels}, "
-                f"but the task is {task.kind} {task.labels}; give a model of "
-                "this task."
-            )
-    if is_trained and checkpoint:
-        given = {**of_model, **task.settings, **(settings or {})}
-        defaults = kind.settings_from_checkpoint(
-            checkpoint, start.bert_config, given
-        )
-        of_model = {**defaults, **of_model, **task.settings}
+    kind = get_kind(task.kind)
     length = kind.Settings.max_seq_length
-    length = min(length, start.bert_config.max_position_embeddings)
-    defaults = {"max_seq_length": length, **task.settings}
-    return {**defaults, **of_model, **(settings or {})}
+    length = min(length, bert_config.max_position_embeddings)
+    defaults: dict[str, Any] = {"max_seq_length": length}
+    if checkpoint:
+        inherited: dict[str, Any] = {}
+        if has_spec(checkpoint):
+            spec = find_spec(checkpoint, bert_config)
+            names = kind.inherited_settings if spec.kind == task.kind else ()
+            inherited = {name: getattr(spec.settings, name) for name in names}
+        defaults |= kind.settings_from_checkpoint(
+            checkpoint, bert_config, {**inherited, **task.settings, **given}
+        )
+        defaults |= inherited
+    return {**defaults, **task.settings}
+
+
+def _settings_to_evaluate(
+    task: Task, checkpoint: Checkpoint | None, bert_config: BertConfig
+) -> dict[str, Any]:
+    """Returns the settings of a model that is evaluated as it is.
+
+    Raises InputError if there is none, or it is not one of this task.
+    """
+    has_head = bool(get_kind(task.kind).hub.heads)
+    if checkpoint and not has_head and not has_spec(checkpoint):
+        # A pre-trained model has all weights that the kind needs.
+        return _settings_to_train(task, {}, None, bert_config)
+    model = finetuned_checkpoint(checkpoint)
+    spec = find_spec(model, bert_config)
+    if (spec.kind, spec.labels) != (task.kind, task.labels):
+        raise InputError(
+            f"{model.folder} is a model for {spec.kind} {spec.labels}, but "
+            f"the task is {task.kind} {task.labels}; give a model of this task."
+        )
+    return dataclasses.asdict(spec.settings)
 
 
 def _write_results(

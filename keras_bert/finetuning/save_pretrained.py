@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -15,9 +15,6 @@ from keras_bert.errors import InputError
 from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.models.encoder import build_encoder
-
-if TYPE_CHECKING:
-    from keras_bert.kinds.kind import Kind
 
 # Parts of a network that do not say which kind of task it is for.
 _NO_KIND = POOLERS | {"masked_lm", "next_sentence", CRF.path}
@@ -89,10 +86,10 @@ def save_pretrained(
             "keras_bert.load_tokenizer(vocab_file=path)."
         )
     text_fields = [text_fields] if isinstance(text_fields, str) else text_fields
-    if (labels or settings) and not text_fields:
+    if (labels or settings or kind) and not text_fields:
         raise InputError(
-            "Labels or settings were given without text_fields; name the "
-            "fields that the network reads, such as text_fields='text'."
+            "Labels, settings or a kind were given without text_fields; name "
+            "the fields that the network reads, such as text_fields='text'."
         )
     check_is_new(output_dir)
     config = config_of_network(network)
@@ -100,16 +97,31 @@ def save_pretrained(
     arrays = arrays_of(network)
     texts = {}
     if text_fields:
-        from keras_bert.kinds.spec import spec_to_json
-
-        kind = kind or _kind_of(network)
-        made = _kind(
-            kind, tokenizer, config, text_fields, labels, settings or {}
+        # The kinds import TensorFlow, which a plain checkpoint does not need.
+        from keras_bert.kinds.fields import check_text_list
+        from keras_bert.kinds.kind import TaskSpec
+        from keras_bert.kinds.registry import get_kind, known_kinds
+        from keras_bert.kinds.spec import (
+            build_kind,
+            make_settings,
+            spec_to_json,
         )
-        built = made.build_model(config)
+
+        of_kind = get_kind(kind or _kind_of(network, known_kinds()))
+        length = of_kind.Settings.max_seq_length
+        length = min(length, config.max_position_embeddings)
+        given = {"max_seq_length": length, **(settings or {})}
+        spec = TaskSpec(
+            of_kind.name,
+            tuple(text_fields),
+            make_settings(of_kind.name, given),
+            check_text_list(labels, "labels"),
+            tuple(of_kind.metrics)[:1],
+        )
+        built = build_kind(spec, tokenizer, config).build_model(config)
         _check_weights(arrays, arrays_of(built))
-        _check_outputs(network, built, config, made)
-        texts["task.json"] = spec_to_json(made.spec)
+        _check_outputs(network, built, config, spec)
+        texts["task.json"] = spec_to_json(spec)
     else:
         expected = arrays_of(build_encoder(config))
         _check_weights(
@@ -118,39 +130,12 @@ def save_pretrained(
     write_checkpoint(output_dir, arrays, config, tokenizer, texts)
 
 
-def _kind(
-    name: str,
-    tokenizer: Any,
-    config: BertConfig,
-    text_fields: Sequence[str],
-    labels: Sequence[str],
-    settings: Mapping[str, Any],
-) -> "Kind":
-    from keras_bert.kinds.fields import check_text_list
-    from keras_bert.kinds.kind import TaskSpec
-    from keras_bert.kinds.registry import get_kind
-    from keras_bert.kinds.spec import build_kind, make_settings
-
-    kind = get_kind(name)
-    length = min(kind.Settings().max_seq_length, config.max_position_embeddings)
-    spec = TaskSpec(
-        kind.name,
-        tuple(text_fields),
-        make_settings(kind.name, {"max_seq_length": length, **settings}),
-        check_text_list(labels, "labels"),
-        tuple(kind.metrics)[:1],
-    )
-    return build_kind(spec, tokenizer, config)
-
-
-def _kind_of(network: keras.Model) -> str:
+def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:
     """Returns the name of the first kind that has the heads of a network."""
-    from keras_bert.kinds.registry import known_kinds
-
     heads = heads_of(arrays_of(network)) - _NO_KIND
     outputs = network.output if isinstance(network.output, dict) else {}
     kinds = []
-    for kind in known_kinds().values():
+    for kind in known_kinds.values():
         own = {head.path for head in kind.hub.heads} - {CRF.path}
         # An embedder needs no output layer.
         if own == heads if own else "embeddings" in outputs:
@@ -183,7 +168,7 @@ def _check_weights(
 
 
 def _check_outputs(
-    network: keras.Model, built: keras.Model, config: BertConfig, kind: "Kind"
+    network: keras.Model, built: keras.Model, config: BertConfig, spec: Any
 ) -> None:
     """Raises InputError unless both networks compute the same."""
     weights = weights_by_path(network)
@@ -208,7 +193,7 @@ def _check_outputs(
     if differs:
         raise InputError(
             f"The outputs of the network are not those of a model of the kind "
-            f"{kind.name} with {kind.spec.settings}; give the settings of the "
+            f"{spec.kind} with {spec.settings}; give the settings of the "
             "network, or leave out text_fields."
         )
 

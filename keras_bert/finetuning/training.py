@@ -162,11 +162,17 @@ def train_kind(
     task; without one, the result is the model of the last step. Only the
     chief's model has the weights of the result.
 
-    Everything else is checked before the first row is read.
+    What needs no rows is checked before the first row is read.
     """
     start.check(kind)
     kind, config = start.learn_settings(kind, read_rows()), start.config
     evaluations = evaluations_of(kind, held_out, config)
+    if config.early_stopping_patience and not evaluations:
+        raise InputError(
+            f"early_stopping_patience is {config.early_stopping_patience}, but "
+            "no validation rows say when to stop; give validation_data, or "
+            "leave it out."
+        )
     encoded = encoded_folder(output_dir, cache_dir)
     examples = encode_rows(kind, read_rows(), encoded)
     num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)

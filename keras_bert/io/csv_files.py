@@ -7,7 +7,7 @@ from pathlib import Path
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 
-DELIMITERS = ",;\t"
+_DELIMITERS = ",;\t"
 # An unclosed quote must not read a large file into one field.
 _MAX_FIELD_SIZE = 100_000_000
 
@@ -49,7 +49,7 @@ def wrong_number(
 
 
 def csv_header(path: str | Path, delimiter: str) -> list[str]:
-    """Returns the names of the columns; none if the quotes disagree."""
+    """Returns the names of the columns; none if its quotes are wrong."""
     try:
         return next(csv_table(path, delimiter), (0, []))[1]
     except InputError:
@@ -57,9 +57,15 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 
 
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
-    """Returns the one that splits the header into the columns; else ","."""
-    for delimiter in DELIMITERS:
+    """Returns the one that splits the header into the columns; else ",".
+
+    Of several, it is the one that makes the most columns: most headers have a
+    column of the number 0.
+    """
+
+    def num_names(delimiter: str) -> int:
         names = csv_header(path, delimiter)
-        if all(c in names or c in range(len(names)) for c in columns):
-            return delimiter
-    return ","
+        fits = all(c in names or c in range(len(names)) for c in columns)
+        return len(names) if fits else 0
+
+    return max(_DELIMITERS, key=num_names)

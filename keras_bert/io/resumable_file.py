@@ -38,9 +38,12 @@ class ResumableFile:
         self.state: dict[str, Any] | None = None
         self._num_parts = 0
         self._saved = self._read_progress()
-        if self._saved and self._parts_are_there():
-            self.state = self._saved["state"]
-            self._num_parts = self._saved["parts"]
+        if self._saved:
+            names = {path.name for path in self.folder.iterdir()}
+            parts = {str(i) for i in range(self._saved["parts"])}
+            if names >= parts:  # no other process has taken some away
+                self.state = self._saved["state"]
+                self._num_parts = len(parts)
 
     def append(self, data: str | bytes, state: dict[str, Any]) -> None:
         """Writes a part, and the state from which the next process continues.
@@ -77,11 +80,6 @@ class ResumableFile:
 
     def _read_progress(self) -> dict[str, Any]:
         return read_json(self._progress, is_needed=False)
-
-    def _parts_are_there(self) -> bool:
-        """Returns whether no other process has taken parts away."""
-        names = {path.name for path in self.folder.iterdir()}
-        return names >= {str(i) for i in range(self._saved["parts"])}
 
     def _check_is_alone(self) -> None:
         if self._read_progress() != self._saved:

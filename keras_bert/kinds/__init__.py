@@ -1,4 +1,4 @@
-"""The kinds of tasks, each in a folder of its own."""
+"""The kinds of tasks, each in a file or a folder of its own."""
 
 import lazy_loader
 

@@ -9,8 +9,9 @@ _TOKENS_OF_A_CALL = 64
 def fits_a_call(padded: Any, tokens: Any, limit: int) -> Any:
     """Returns whether the padding costs less than another call would.
 
-    Takes the number of tokens of some examples with padding, at most the
-    limit, and without; or an array or a tensor of each.
+    `padded` and `tokens` are the numbers of tokens in a call with padding and
+    without it: numbers, arrays or tensors. With padding, a call has at most
+    `limit` tokens.
     """
     lost = padded - tokens
     return (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)

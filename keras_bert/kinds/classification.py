@@ -1,4 +1,4 @@
-"""Tasks with one label for a text or a pair of texts."""
+"""A text or a pair of texts -> one of several labels."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ from keras_bert.kinds.hub_config import IDENTITY, HubNames
 from keras_bert.kinds.kind import (
     ONE_LABEL,
     Answer,
-    TaskSpec,
+    Kind,
     Values,
     library_metric,
 )
@@ -31,7 +31,6 @@ from keras_bert.kinds.text_kind import TextKind
 from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.tasks.base import Row
-from keras_bert.text.tokenizer import BertTokenizer
 
 _BALANCED = "balanced"
 
@@ -77,18 +76,14 @@ class Classification(TextKind):
         further_values=_check_is_pooled,
     )
 
-    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
-        super().__init__(spec, tokenizer)
-        self.class_weights = parse_class_weights(
-            spec.settings.class_weights, spec.labels
-        )
-
     def _check(self) -> None:
         super()._check()
-        if "f1" in self.spec.metrics and len(self.spec.labels) > 2:
+        weights, labels = self.spec.settings.class_weights, self.spec.labels
+        self.class_weights = parse_class_weights(weights, labels)
+        if "f1" in self.spec.metrics and len(labels) > 2:
             raise InputError(
                 f"f1 scores the second of two labels, but the labels are "
-                f"{self.spec.labels}; choose accuracy or matthews."
+                f"{labels}; choose accuracy or matthews."
             )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:
@@ -203,21 +198,22 @@ class NextSentence(Classification):
         labels=("is_next", "random"),
     )
 
-    @classmethod
-    def settings_from_checkpoint(
-        cls,
-        checkpoint: str | Path | Checkpoint,
-        bert_config: BertConfig,
-        given: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        return {}
+    # It reads the pooler, even if the checkpoint has none.
+    settings_from_checkpoint = Kind.settings_from_checkpoint
 
     def _check(self) -> None:
         super()._check()
-        if self.spec.settings.pooling != "pooled":
+        settings, labels = self.spec.settings, self.spec.labels
+        if settings.pooling != "pooled":
             raise InputError(
                 "A next_sentence model has learned from the pooler; leave out "
-                f"pooling={self.spec.settings.pooling}."
+                f"pooling={settings.pooling}."
+            )
+        if len(labels) != 2:
+            raise InputError(
+                "A next_sentence model has two labels, one for the next text "
+                f"and one for a random text, but this one has {labels}; choose "
+                "the kind classification."
             )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:

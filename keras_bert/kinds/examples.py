@@ -82,9 +82,10 @@ class Examples:
     def lengths(self) -> np.ndarray:
         """The length of each example with its padding, in all its rows, [N].
 
-        In a batch, the longest example has the most rows and the longest row:
-        either all examples have the same number of rows, or, as windows of
-        texts, a row is full if an example has more rows than texts.
+        The longest example of a batch decides on its shape, because it has both
+        the most rows and the longest row: either all examples have the same
+        number of rows, or an example with more windows than texts has a full
+        one.
         """
         longest, totals, counts = self._sizes
         return totals if self.packed else longest * counts

@@ -380,8 +380,10 @@ class Kind(tf.Module):
         counts = f"has {' or '.join(map(str, numbers))} text_fields"
         two = "needs at least two labels"
         once = "has labels of which none occurs twice"
+        differ = "has text_fields with different names"
         for is_right, what, given in (
             (len(fields) in numbers, counts, fields),
+            (len(set(fields)) == len(fields), differ, fields),
             (len(set(labels)) == len(labels), once, labels),
             (len(labels) > 1 or not self.has_labels, two, labels),
             (self.has_labels or not labels, "has no labels", labels),

@@ -1,4 +1,4 @@
-"""A task with any number of labels for a text or a pair of texts."""
+"""A text or a pair of texts -> any number of labels."""
 
 import dataclasses
 import itertools
@@ -90,8 +90,8 @@ class MultiLabel(Classification):
     The label of a row is a list of labels. The score of a label is a sigmoid.
     A label is given if its score reaches its threshold, which is tuned on the
     dev set for the best F1 of the label. In training, the metrics of the dev
-    set come from thresholds that were tuned without the row: on four fifths of
-    the set for each fifth.
+    set come from other thresholds: those for each fifth of the rows are tuned
+    on the other four fifths.
 
     In training, the rows with a label have its weight (`class_weights`) in the
     loss of this label, and the other rows weigh 1. The balanced weight is the
@@ -220,8 +220,7 @@ class MultiLabel(Classification):
 
     def served_answer(self, outputs: Tensors) -> Tensors:
         is_given = outputs["is_given"]
-        labels = tf.constant([self.spec.labels])
-        labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)
+        labels = tf.broadcast_to(self.spec.labels, tf.shape(is_given))
         given = tf.ragged.boolean_mask(labels, is_given)
         return {
             "labels": given.to_tensor(shape=[None, len(self.spec.labels)]),

@@ -1,4 +1,4 @@
-"""A task that asks for the best of several endings of a text."""
+"""A text and several endings -> the best ending."""
 
 from collections.abc import Sequence
 

@@ -15,8 +15,8 @@ Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 
 # The feature that says how many windows each text of an example has.
 NUM_WINDOWS = "num_windows"
-# Attention compares all tokens of a row, also of different texts. Up
-# to this size, that takes no longer than the padding that is saved.
+# Attention compares all tokens of a row, also of different texts. Up to this
+# size, that takes no longer than the padding that a shared row saves.
 TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
@@ -79,8 +79,11 @@ def call_in_pieces(
         outputs = model(pad({n: x[of_call] for n, x in features.items()}))
         for name, x in outputs.items():
             if x.shape.rank > 1:  # The first call has the most tokens.
-                widths[name] = tf.maximum(widths[name], tf.shape(x)[1])
-            arrays[name] = arrays[name].write(i, _widened(x, widths[name]))
+                width = tf.shape(x)[1]
+                widths[name] = tf.maximum(widths[name], width)
+                others = [[0, 0]] * (x.shape.rank - 2)
+                x = tf.pad(x, [[0, 0], [0, widths[name] - width], *others])
+            arrays[name] = arrays[name].write(i, x)
         return i + 1, widths, arrays
 
     *_, arrays = tf.while_loop(
@@ -117,15 +120,6 @@ def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
         parallel_iterations=1,
     )
     return bounds
-
-
-def _widened(outputs: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    """Adds zeros to outputs [n, w, ...], up to the width."""
-    rank = outputs.shape.rank
-    if rank < 2:
-        return outputs
-    sizes = [[0, 0], [0, width - tf.shape(outputs)[1]], *[[0, 0]] * (rank - 2)]
-    return tf.pad(outputs, sizes)
 
 
 def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:

@@ -1,4 +1,4 @@
-"""Tasks with a number for a text or a pair of texts."""
+"""A text or a pair of texts -> a number."""
 
 import math
 from collections.abc import Sequence
@@ -61,6 +61,10 @@ class Regression(TextKind):
     hub = HubNames(
         heads=(REGRESSOR,), problem_type="regression", activations=(IDENTITY,)
     )
+    _range_is = (
+        "the min_value and max_value of the answers; change these settings, or "
+        "the labels"
+    )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:
         return build_regressor(bert_config)
@@ -73,8 +77,7 @@ class Regression(TextKind):
             if not smallest <= value <= largest:
                 raise InputError(
                     f"Label {row['label']!r} of example {number} is outside "
-                    f"{smallest} to {largest}, the min_value and max_value of "
-                    "the answers; change these settings, or the labels."
+                    f"{smallest} to {largest}, {self._range_is}."
                 )
             values.append(value)
         return values
@@ -83,7 +86,8 @@ class Regression(TextKind):
         return f"{answer['score']:.3f}"
 
     def served_answer(self, outputs: Tensors) -> Tensors:
-        return {"score": self._scores(outputs["logits"][:, 0])}
+        score = outputs["logits"][:, 0]
+        return {"score": tf.clip_by_value(score, *self._label_range())}
 
     def _label_range(self) -> tuple[float, float]:
         settings = self.spec.settings
@@ -91,9 +95,6 @@ class Regression(TextKind):
             -math.inf if settings.min_value is None else settings.min_value,
             math.inf if settings.max_value is None else settings.max_value,
         )
-
-    def _scores(self, logits: tf.Tensor) -> tf.Tensor:
-        return tf.clip_by_value(logits, *self._label_range())
 
 
 def _binary_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -150,13 +151,15 @@ class Reranker(Regression):
         further_values=_activation,
     )
     inherited_settings = ("score_activation", "prompts", "default_prompt_name")
+    _range_is = "the range of the scores; change the labels"
 
     def description(self) -> dict[str, Any]:
         return {"score_activation": self.spec.settings.score_activation}
 
+    def served_answer(self, outputs: Tensors) -> Tensors:
+        score = outputs["logits"][:, 0]
+        is_linear = self.spec.settings.score_activation == "linear"
+        return {"score": score if is_linear else tf.sigmoid(score)}
+
     def _label_range(self) -> tuple[float, float]:
         return 0.0, 1.0
-
-    def _scores(self, logits: tf.Tensor) -> tf.Tensor:
-        is_linear = self.spec.settings.score_activation == "linear"
-        return logits if is_linear else tf.sigmoid(logits)

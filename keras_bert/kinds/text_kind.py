@@ -1,4 +1,7 @@
-"""The base of the kinds that give one answer for a text or a pair of texts."""
+"""The base of the kinds that give one answer for a text or a pair of texts.
+
+Rows -> ids, in windows if the settings say so; outputs -> what is served.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,6 +73,11 @@ class TextKind(Kind):
             (output,) = self.objectives
             gold = np.array(self.gold(rows))
             is_id = gold.dtype.kind in "iu"
+            if is_id and gold.min() < 0:  # it would not be learned
+                raise InputError(
+                    f"The gold of the kind {self.name} has {gold.min()}, but "
+                    "whole numbers are ids of labels, from 0; return floats."
+                )
             labels[output] = tf.constant(
                 gold, tf.int32 if is_id else tf.float32
             )

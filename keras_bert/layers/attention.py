@@ -97,15 +97,12 @@ class SelfAttention(keras.layers.Layer):
         context = ops.transpose(context, (0, 2, 1, 3))  # [B, S, N, D]
         return self.output_dense(ops.reshape(context, (-1, x.shape[-1])))
 
-    def probabilities(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
-    ) -> Any:
-        """Returns how each token S attends to the tokens T, [B, N, S, T]."""
-        scores, adder = self.scores(x, input_mask, positions, packed)
+    def probabilities(self, *inputs: Any) -> Any:
+        """Returns how each token S attends to the tokens T, [B, N, S, T].
+
+        Takes what `scores` takes.
+        """
+        scores, adder = self.scores(*inputs)
         return ops.softmax(scores + ops.expand_dims(adder, 1))
 
     def scores(
@@ -158,11 +155,5 @@ class SelfAttention(keras.layers.Layer):
         x = ops.reshape(x, (-1, seq_length, self.num_heads, self.head_size))
         return ops.transpose(x, (0, 2, 1, 3))  # [B, N, S, D]
 
-    def compute_output_spec(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
-    ) -> Any:
+    def compute_output_spec(self, x: Any, *others: Any, **options: Any) -> Any:
         return keras.KerasTensor(x.shape, self.compute_dtype)

@@ -14,7 +14,11 @@ from keras_bert.layers.local_attention import mask_adder
 
 
 class _Reading(keras.layers.Layer):
-    """Reads what the attention of a block gets; a subclass says what."""
+    """Reads what the attention of a block gets.
+
+    A subclass says what in `read`, which takes the inputs of the attention, and
+    gives its shape for an `input_mask` in `shape_of`.
+    """
 
     def __init__(self, block: EncoderBlock, **kwargs: Any):
         super().__init__(**kwargs)
@@ -39,12 +43,8 @@ class _Reading(keras.layers.Layer):
 class AttentionProbabilities(_Reading):
     """How each token S of a head N attends to the tokens: [B, N, S, S]."""
 
-    def read(
-        self, x: Any, input_mask: Any, positions: Any, packed: bool
-    ) -> Any:
-        return self.block.attention.probabilities(
-            x, input_mask, positions, packed
-        )
+    def read(self, *inputs: Any) -> Any:
+        return self.block.attention.probabilities(*inputs)
 
     def shape_of(self, batch: int | None, length: int | None) -> tuple:
         return batch, self.block.num_heads, length, length
@@ -58,12 +58,8 @@ class AttentionScores(_Reading):
     number).
     """
 
-    def read(
-        self, x: Any, input_mask: Any, positions: Any, packed: bool
-    ) -> Any:
-        scores, adder = self.block.attention.scores(
-            x, input_mask, positions, packed
-        )
+    def read(self, *inputs: Any) -> Any:
+        scores, adder = self.block.attention.scores(*inputs)
         is_read = ops.cast(adder == 0, "float32")  # [B, S or 1, S]
         share = ops.mean(is_read, axis=-1, keepdims=True)
         weights = is_read / ops.sqrt(ops.maximum(share, 1e-9))

@@ -1,12 +1,11 @@
 """The parts of a layer: dense layers and layer norms, as BERT has them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_bert.layers.activations import for_training
+from keras_bert.layers.activations import for_training, get_activation
 
 
 class _Dense(keras.layers.Dense):
@@ -58,10 +57,12 @@ def build_dense(
     name: str,
     input_size: int,
     units: int,
-    activation: Callable | str | None = None,
+    activation: str = "linear",
     use_bias: bool = True,
 ) -> keras.layers.Dense:
     """Returns a part of a layer: [T, input_size] -> [T, units].
+
+    `activation` is a name that `get_activation` knows.
 
     Its kernel is truncated normal with the parent's `initializer_range`, and
     its bias zero. It has the dtypes of the parent, and is frozen if that is:
@@ -69,7 +70,7 @@ def build_dense(
     """
     layer = _Dense(
         units,
-        activation=activation,
+        activation=get_activation(activation),
         use_bias=use_bias,
         kernel_initializer=keras.initializers.TruncatedNormal(
             stddev=parent.initializer_range

@@ -5,7 +5,6 @@ from typing import Any
 
 import keras
 
-from keras_bert.layers.activations import get_activation
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.dropout import Dropout
@@ -65,7 +64,8 @@ class EncoderBlock(keras.layers.Layer):
     def build(
         self, x_shape: Any, input_mask_shape: Any, positions_shape: Any = None
     ) -> None:
-        size, biases = x_shape[-1], self.biases.split()
+        size, inner_size = x_shape[-1], self.intermediate_size
+        biases = self.biases.split()
         self.attention = SelfAttention(
             num_heads=self.num_heads,
             dropout_rate=self.attention_dropout_rate,
@@ -79,32 +79,24 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.attention.build(x_shape, input_mask_shape)
         self.attention_dropout = self._dropout("attention_dropout")
-        has_bias = "norm" in biases
         if self.norms != "before_output":
             self.attention_layer_norm = build_layer_norm(
-                self, "attention_layer_norm", size, has_bias
+                self, "attention_layer_norm", size, "norm" in biases
             )
-        for name in ("intermediate", "gate")[: 1 + self.gated]:
-            activation = self.activation if name == "intermediate" else "linear"
-            layer = build_dense(
-                self,
-                name,
-                size,
-                self.intermediate_size,
-                get_activation(activation),
-                use_bias="intermediate" in biases,
+        use_bias = "intermediate" in biases
+        self.intermediate = build_dense(
+            self, "intermediate", size, inner_size, self.activation, use_bias
+        )
+        if self.gated:
+            self.gate = build_dense(
+                self, "gate", size, inner_size, use_bias=use_bias
             )
-            setattr(self, name, layer)
         self.output_dense = build_dense(
-            self,
-            "output",
-            self.intermediate_size,
-            size,
-            use_bias="output" in biases,
+            self, "output", inner_size, size, use_bias="output" in biases
         )
         self.output_dropout = self._dropout("output_dropout")
         self.output_layer_norm = build_layer_norm(
-            self, "output_layer_norm", size, has_bias
+            self, "output_layer_norm", size, "norm" in biases
         )
 
     def call(
@@ -132,13 +124,7 @@ class EncoderBlock(keras.layers.Layer):
         """Returns what the attention reads of the input [T, H]."""
         return self.attention_layer_norm(x) if self.norms == "before" else x
 
-    def compute_output_spec(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
-    ) -> Any:
+    def compute_output_spec(self, x: Any, *others: Any, **options: Any) -> Any:
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
     def _dropout(self, name: str) -> Dropout:

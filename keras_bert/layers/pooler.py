@@ -5,7 +5,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.layers.activations import get_activation
 from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.reshaping import tokens_at
 from keras_bert.layers.sequences import SequencePooling
@@ -40,9 +39,9 @@ class PredictionHead(keras.layers.Layer):
 
     def build(self, x_shape: Any) -> None:
         size, biases = x_shape[-1], self.biases.split()
-        activation = get_activation(self.activation)
+        use_bias = "head" in biases
         self.dense = build_dense(
-            self, "dense", size, size, activation, use_bias="head" in biases
+            self, "dense", size, size, self.activation, use_bias
         )
         self.layer_norm = build_layer_norm(
             self, "layer_norm", size, "norm" in biases
@@ -96,9 +95,9 @@ class Pooler(keras.layers.Layer):
         cls_positions_shape: Any = None,
     ) -> None:
         size, biases = x_shape[-1], self.biases.split()
-        activation = get_activation(self.activation)
+        use_bias = "head" in biases
         self.dense = build_dense(
-            self, "dense", size, size, activation, use_bias="head" in biases
+            self, "dense", size, size, self.activation, use_bias
         )
         if self.pooling == "mean":
             self.mean_pooling = SequencePooling(

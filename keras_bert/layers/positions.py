@@ -16,7 +16,8 @@ class RotaryPositions(keras.layers.Layer):
     """The mask [B, S] -> the cosines and sines of all angles, [2, S, D/2].
 
     The angle of the position p and the pair of components i of a head of size D
-    is p * theta^(-2i/D) / scaling_factor (RoPE, arXiv 2104.09864). float32.
+    is p * theta^(-2i/D) / scaling_factor (RoPE, arXiv 2104.09864). float32. D
+    is even.
 
     Example:
         >>> from keras_bert.layers.positions import RotaryPositions
@@ -32,11 +33,6 @@ class RotaryPositions(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if head_size % 2:
-            raise ValueError(
-                f"A head is {head_size} wide, but rotary positions need an "
-                "even width; choose another number of heads."
-            )
         self.head_size = head_size
         self.theta = theta
         self.scaling_factor = scaling_factor

@@ -5,7 +5,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.layers.activations import get_activation
 from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.reshaping import tokens_at
 
@@ -49,7 +48,7 @@ class MaskedLMHead(keras.layers.Layer):
             "transform",
             x_shape[-1],
             size,
-            get_activation(self.activation),
+            self.activation,
             use_bias="head" in biases,
         )
         self.layer_norm = build_layer_norm(
@@ -125,9 +124,8 @@ class ReplacedTokensHead(keras.layers.Layer):
         self.initializer_range = initializer_range
 
     def build(self, x_shape: Any) -> None:
-        activation = get_activation(self.activation)
         size = x_shape[-1]
-        self.dense = build_dense(self, "dense", size, size, activation)
+        self.dense = build_dense(self, "dense", size, size, self.activation)
         self.output_dense = build_dense(self, "output", size, 1)
 
     def call(self, x: Any) -> Any:
@@ -189,12 +187,7 @@ class SampledTokens(keras.layers.Layer):
         return ops.reshape(flat, (-1, length))
 
     def compute_output_spec(
-        self,
-        input_ids: Any,
-        positions: Any,
-        original_ids: Any,
-        logits: Any,
-        training: bool | None = False,
+        self, input_ids: Any, *others: Any, **options: Any
     ) -> Any:
         return (
             keras.KerasTensor(input_ids.shape, "int32"),

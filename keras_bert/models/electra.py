@@ -47,13 +47,9 @@ def build_electra(
     """
     discriminator = build_discriminator(config, packed=packed)
     generator = generator_config(config, generator_size)
-    inputs = {
-        **discriminator.input,
-        **{
-            name: keras.Input((None,), dtype="int32", name=name)
-            for name in ("masked_lm_positions", "masked_lm_ids")
-        },
-    }
+    inputs = dict(discriminator.input)
+    for name in ("masked_lm_positions", "masked_lm_ids"):
+        inputs[name] = keras.Input((None,), dtype="int32", name=name)
     positions = inputs["masked_lm_positions"]
     x, word_embeddings = discriminator.get_layer("embeddings").output
     tokens = build_blocks(

@@ -70,17 +70,13 @@ def build_embedder(
     source = "pooled_output" if pooling == "pooled" else "sequence_output"
     x = keras.Model(encoder.input, encoder.output[source])(rows)
     if pooling == "pooled":
-        x = ops.cast(x, "float32")
-        vectors = x if packed else x[:, None]  # [B*R, K, H]
+        vectors = ops.cast(x, "float32")
     else:
-        cls_positions = (
-            rows["cls_positions"]
-            if packed
-            else ops.zeros_like(rows["input_ids"][:, :1])
-        )
         vectors = sequences.SequencePooling(pooling, name="pooling")(
-            x, rows["input_mask"], cls_positions
+            x, rows["input_mask"], rows.get("cls_positions")
         )
+    if not packed:
+        vectors = vectors[:, None]  # [B*R, K, H]
     for i, (size, activation) in enumerate(dense):
         vectors = build_output_layer(
             config, size, f"dense_{i}", get_activation(activation)

@@ -99,6 +99,9 @@ def build_blocks(
         is_local = config.local_attention and (
             i % config.global_attn_every_n_layers
         )
+        norms = config.norm_placement
+        if i == 0 and norms == "before":
+            norms = "before_output"  # the embeddings have a norm
         x = EncoderBlock(
             num_heads=config.num_attention_heads,
             intermediate_size=config.intermediate_size,
@@ -109,7 +112,7 @@ def build_blocks(
             initializer_range=config.initializer_range,
             layer_norm_eps=config.layer_norm_eps,
             gated=config.gated_feed_forward,
-            norms=_norms(config, i),
+            norms=norms,
             biases=config.biases,
             attention_options={
                 "positions": config.position_embedding_type,
@@ -151,10 +154,3 @@ def _build_positions(
             ("local_rotary_positions", config.local_rope_theta),
         )[: 1 + bool(config.local_attention)]
     ]
-
-
-def _norms(config: BertConfig, layer: int) -> str:
-    """Returns where a block has its norms."""
-    # The first block reads the norm of the embeddings.
-    is_first = layer == 0 and config.norm_placement == "before"
-    return "before_output" if is_first else config.norm_placement

@@ -29,7 +29,7 @@ def count_work(
             padding and numbers the sequences of a row from 1.
         config: The network.
         num_labels: Columns of the head on the pooled output; 0 if the model
-            has neither.
+            has neither pooler nor head.
         generator: The network that guesses masked tokens, if there is one.
 
     Returns:

@@ -9,7 +9,8 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.encoder_block import EncoderBlock
 
-# The dense layers of an EncoderBlock: the paths of their weights.
+# The dense layers of an EncoderBlock, by the paths of their weights. Only a
+# block with a gated feed-forward has a gate.
 _DENSE_LAYERS = (
     "attention/query attention/key attention/value attention/output "
     "intermediate gate output"
@@ -18,7 +19,7 @@ _DENSE_LAYERS = (
 
 def check_lora(config: BertConfig, rank: int, targets: str) -> None:
     """Raises InputError if an encoder cannot have these adapters."""
-    _target_paths(targets)
+    _target_paths(targets, config.gated_feed_forward)
     smallest = min(config.hidden_size, config.intermediate_size)
     if rank > smallest:
         raise InputError(
@@ -36,7 +37,8 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with zeros, so the
     outputs are the same as without adapters. Freezes the kernels.
 
-    Raises InputError if the model has no encoder blocks.
+    Raises InputError if the model has no encoder blocks, or a block has no such
+    layer.
     """
     blocks = list(_encoder_blocks(model))
     if not blocks:
@@ -45,9 +47,7 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
             "trained, so it cannot have adapters; leave lora_rank out."
         )
     for block in blocks:
-        for path in _target_paths(targets):
-            if path == "gate" and not block.gated:
-                continue
+        for path in _target_paths(targets, block.gated):
             attribute = path.replace("/", ".").replace("output", "output_dense")
             layer = operator.attrgetter(attribute)(block)
             layer.enable_lora(rank, lora_alpha=alpha)
@@ -61,16 +61,17 @@ def _encoder_blocks(model: keras.Model) -> Iterator[EncoderBlock]:
             yield from _encoder_blocks(layer)
 
 
-def _target_paths(targets: str) -> list[str]:
+def _target_paths(targets: str, gated: bool) -> list[str]:
     """Returns the paths of the dense layers that the targets name."""
     paths: list[str] = []
+    layers = [x for x in _DENSE_LAYERS if gated or x != "gate"]
     names = [x.strip() for x in targets.split(",") if x.strip()]
     for name in names or [targets]:
-        named = [x for x in _DENSE_LAYERS if f"/{x}".endswith(f"/{name}")]
+        named = [x for x in layers if f"/{x}".endswith(f"/{name}")]
         if not named:
             raise InputError(
                 f"lora_targets has {name!r}, but the dense layers of an "
-                f"encoder block are {', '.join(_DENSE_LAYERS)}."
+                f"encoder block are {', '.join(layers)}."
             )
         paths += named
     return list(dict.fromkeys(paths))

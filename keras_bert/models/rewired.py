@@ -54,23 +54,41 @@ def with_hidden_states(
         >>> outputs["hidden_0"].shape, outputs["hidden_2"].shape
         (TensorShape([2, 5, 12]), TensorShape([2, 5, 12]))
     """
-    last = [x.name for x in model.layers if isinstance(x, EncoderBlock)][-1:]
-    has_last_norm = any(x.name == "final_layer_norm" for x in model.layers)
+    parts = {weight.path.partition("/")[0] for weight in model.weights}
     names = {}
     for i in layers:
         name = f"layer_{i - 1}" if i else "flatten_tokens"
-        if has_last_norm and [name] == last:
+        is_last = name in parts and f"layer_{i}" not in parts
+        if is_last and "final_layer_norm" in parts:
             name = "final_layer_norm"
         names[name] = f"hidden_{i}"
-    tapped = _tapped(model, names, lambda layer, output, *_, **__: output)
-    _, found = tapped.output
-    if missing := set(names) - set(found):
+    return _with_outputs(model, names, lambda layer, output, *_, **__: output)
+
+
+def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
+    """Adds outputs `attention_1`, `attention_2` ... to a network.
+
+    They are the attention probabilities of encoder layers, which count from 1:
+    float32 [B, N, S, T], how each token S of a head N attends to the tokens T.
+
+    Raises InputError if the network has no such layer of its own, such as an
+    embedder, whose encoder is a network within.
+
+    Example:
+        >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
+        >>> network = keras_bert.models.with_attentions(bert.encoder, [2])
+        >>> network(bert.preprocessor(["a good film"]))["attention_2"].shape
+        TensorShape([1, 3, 5, 5])
+    """
+    names = _blocks(layers, "attention")
+    own = {layer.name for layer in model.layers}
+    if missing := names.keys() - own:
         raise InputError(
-            f"{model.name} has no {min(missing)} whose hidden states could be "
-            "read; choose other layers, or a model whose encoder is trained."
+            f"{model.name} has no {names[min(missing)]}; choose other layers, "
+            "or the encoder itself."
         )
-    hidden = {name: found[layer] for layer, name in names.items()}
-    return _with_token_outputs(model.name, tapped, hidden)
+    read = _reading(AttentionProbabilities)
+    return _with_outputs(model, names, read, of_tokens=False)
 
 
 def with_attention_relations(
@@ -82,14 +100,12 @@ def with_attention_relations(
     `AttentionRelations`. Their shape is the shape of `input_mask` with two
     more axes, such as float32 [B, S, 3 * R, S].
 
-    Raises InputError as `with_attentions`.
+    Raises InputError as `with_hidden_states`.
     """
-
     make = functools.partial(
         AttentionRelations, num_relation_heads=num_relation_heads
     )
-    tapped, readings = _with_readings(model, layers, "relations", make)
-    return _with_token_outputs(model.name, tapped, readings)
+    return _with_outputs(model, _blocks(layers, "relations"), _reading(make))
 
 
 def with_attention_scores(
@@ -101,25 +117,10 @@ def with_attention_scores(
     `AttentionScores`. Their shape is the shape of `input_mask` with two more
     axes, such as float32 [B, S, N, S].
 
-    Raises InputError as `with_attentions`.
+    Raises InputError as `with_hidden_states`.
     """
-
-    tapped, readings = _with_readings(model, layers, "scores", AttentionScores)
-    return _with_token_outputs(model.name, tapped, readings)
-
-
-def _with_token_outputs(
-    name: str, tapped: keras.Model, found: dict[str, keras.KerasTensor]
-) -> keras.Model:
-    """Adds outputs that were read as [T, ...] to those of a network."""
-    of_tokens = {
-        output: UnflattenTokens(dtype=x.dtype, name=output)(
-            x, tapped.input["input_mask"]
-        )
-        for output, x in found.items()
-    }
-    outputs = tapped.output[0] | of_tokens
-    return keras.Model(tapped.input, outputs, name=name)
+    read = _reading(AttentionScores)
+    return _with_outputs(model, _blocks(layers, "scores"), read)
 
 
 def can_pack(model: keras.Model) -> bool:
@@ -161,60 +162,6 @@ def _is_of_a_vector(layer: keras.layers.Layer) -> bool:
     )
 
 
-def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
-    """Adds outputs `attention_1`, `attention_2` ... to a network.
-
-    They are the attention probabilities of encoder layers, which count from 1:
-    float32 [B, N, S, T], how each token S of a head N attends to the tokens T.
-
-    Raises InputError if the network has no such layer of its own, such as an
-    embedder, whose encoder is a network within.
-
-    Example:
-        >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
-        >>> network = keras_bert.models.with_attentions(bert.encoder, [2])
-        >>> network(bert.preprocessor(["a good film"]))["attention_2"].shape
-        TensorShape([1, 3, 5, 5])
-    """
-    if missing := {f"layer_{i - 1}" for i in layers} - {
-        layer.name for layer in model.layers
-    }:
-        number = int(min(missing).removeprefix("layer_")) + 1
-        raise InputError(
-            f"{model.name} has no attention_{number}; choose other layers, or "
-            "the encoder itself."
-        )
-
-    make = AttentionProbabilities
-    tapped, readings = _with_readings(model, layers, "attention", make)
-    outputs = tapped.output[0]
-    return keras.Model(tapped.input, {**outputs, **readings}, name=model.name)
-
-
-def _with_readings(
-    model: keras.Model,
-    layers: Iterable[int],
-    prefix: str,
-    make: Callable[[EncoderBlock], keras.layers.Layer],
-) -> tuple[keras.Model, dict[str, keras.KerasTensor]]:
-    """Returns a tapped network, and the readings `prefix_1`, `prefix_2` ..."""
-    names = {f"layer_{i - 1}": f"{prefix}_{i}" for i in layers}
-
-    def read(
-        block: keras.layers.Layer, output: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        return make(block)(*args, **kwargs)
-
-    tapped = _tapped(model, names, read)
-    _, found = tapped.output
-    if missing := set(names) - set(found):
-        raise InputError(
-            f"{model.name} has no {names[min(missing)]}; choose other layers, "
-            "or a model whose encoder is trained."
-        )
-    return tapped, {name: found[layer] for layer, name in names.items()}
-
-
 def with_packed_rows(model: keras.Model) -> keras.Model:
     """Makes a network of the same layers in which a row holds several texts.
 
@@ -253,6 +200,45 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
         return layer(*args, **kwargs)
 
     return _call_layers(model, inputs, call)
+
+
+def _blocks(layers: Iterable[int], prefix: str) -> dict[str, str]:
+    """Returns the names of blocks, and `prefix_1`, `prefix_2` ... for each."""
+    return {f"layer_{i - 1}": f"{prefix}_{i}" for i in layers}
+
+
+def _reading(make: Callable[[EncoderBlock], keras.layers.Layer]) -> Callable:
+    """Returns what `_tapped` calls, for a layer that is made of a block."""
+    return lambda block, output, *args, **kwargs: make(block)(*args, **kwargs)
+
+
+def _with_outputs(
+    model: keras.Model,
+    names: dict[str, str],
+    read: Callable,
+    *,
+    of_tokens: bool = True,
+) -> keras.Model:
+    """Adds the readings of layers to the outputs of a network.
+
+    `names` has the name of the output for the name of each layer; see `_tapped`
+    for `read`. Readings of tokens, [T, ...], become [B, S, ...].
+    """
+    tapped = _tapped(model, names, read)
+    outputs, found = tapped.output
+    if missing := names.keys() - found.keys():
+        raise InputError(
+            f"{model.name} has no {names[min(missing)]}; choose other layers, "
+            "or a model whose encoder is trained."
+        )
+    readings = {name: found[layer] for layer, name in names.items()}
+    if of_tokens:
+        mask = tapped.input["input_mask"]
+        readings = {
+            name: UnflattenTokens(dtype=x.dtype, name=name)(x, mask)
+            for name, x in readings.items()
+        }
+    return keras.Model(tapped.input, outputs | readings, name=model.name)
 
 
 def _tapped(

@@ -9,9 +9,9 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
 from keras_bert.predict import request_lines
+from keras_bert.predict.network import import_extra
 from keras_bert.predict.predict_files import LINES_PER_CHUNK, check_is_no_csv
 from keras_bert.predict.served_model import ServedModel, find_model
 
@@ -64,18 +64,15 @@ def predict_files_with_beam(
         InputError: There is no such model or signature.
         InputError: Apache Beam is not installed.
     """
-    try:
-        import apache_beam as beam
-    except ImportError as error:
-        raise InputError(
-            "Apache Beam is not installed; pip install 'keras-bert-tf[beam]'."
-        ) from error
+    beam = import_extra("apache_beam", "beam")
     check_is_no_csv(output_file)
     files = expand_globs(input_file)
     # All workers load this version, even if a new one appears.
     folder, description = find_model(model_dir, signature)
     inputs = tuple(description["signatures"][signature]["inputs"])
-    prefix, suffix = _split_name(output_file)
+    # "out/a.jsonl.gz" is split into "out/a" and ".jsonl.gz".
+    prefix, _ = os.path.splitext(output_file.removesuffix(".gz"))
+    suffix = output_file.removeprefix(prefix)
     pipeline = beam.Pipeline(argv=pipeline_options or [])
     _ = (
         pipeline
@@ -133,10 +130,3 @@ def _answer(
 def _load(folder: str, signature: str) -> ServedModel:
     """Loads a model once for each process, whatever its number of threads."""
     return ServedModel(folder, signature)
-
-
-def _split_name(output_file: str) -> tuple[str, str]:
-    """Splits out/a.jsonl.gz into out/a and .jsonl.gz."""
-    end = ".gz" if output_file.endswith(".gz") else ""
-    prefix, suffix = os.path.splitext(output_file.removesuffix(".gz"))
-    return prefix, suffix + end

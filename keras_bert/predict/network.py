@@ -85,7 +85,7 @@ def _to_specs(described: Mapping[str, Any]) -> dict[str, Spec]:
     }
 
 
-def import_engine(name: str, extra: str = "onnx") -> Any:
+def import_extra(name: str, extra: str) -> Any:
     """Imports a module of an extra, or says what to install."""
     try:
         return importlib.import_module(name)
@@ -98,7 +98,7 @@ def import_engine(name: str, extra: str = "onnx") -> Any:
 
 
 def _load_litert(file: Path, precision: str) -> Run:
-    litert = import_engine("ai_edge_litert.interpreter", "litert")
+    litert = import_extra("ai_edge_litert.interpreter", "litert")
     try:
         interpreter = litert.Interpreter(str(file), num_threads=_num_threads())
     except ValueError as error:
@@ -114,7 +114,7 @@ def _load_litert(file: Path, precision: str) -> Run:
 
 
 def _load_onnx(file: Path, precision: str) -> Run:
-    onnxruntime = import_engine("onnxruntime")
+    onnxruntime = import_extra("onnxruntime", "onnx")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _num_threads()
     try:
@@ -131,7 +131,7 @@ def _load_onnx(file: Path, precision: str) -> Run:
 
 
 def _load_openvino(file: Path, precision: str) -> Run:
-    openvino = import_engine("openvino", "openvino")
+    openvino = import_extra("openvino", "openvino")
     # By itself, it computes in bfloat16 where the CPU can.
     numbers = "bf16" if precision == "bfloat16" else "f32"
     try:

@@ -78,7 +78,8 @@ def _answerer(
     def answer(
         signature: str, inputs: list[str], columns: Columns
     ) -> dict[str, np.ndarray]:
-        texts = [_decoded(columns[name]) for name in inputs]
+        decode = np.frompyfunc(lambda x: x.decode("utf-8", "ignore"), 1, 1)
+        texts = [decode(columns[name]) for name in inputs]
         if signature == "similarity":
             texts = [np.stack(texts, axis=1)]  # [B, 2]
         shape = texts[-1].shape
@@ -145,9 +146,3 @@ def _features(network: Network, rows: np.ndarray) -> dict[str, np.ndarray]:
         "position_ids": positions + np.zeros_like(ids),
         "cls_positions": np.zeros_like(ids[:, :, :1]),
     }
-
-
-def _decoded(column: np.ndarray) -> np.ndarray:
-    """Bytes -> strings, without what is not UTF-8."""
-    decode = np.frompyfunc(lambda x: x.decode("utf-8", "ignore"), 1, 1)
-    return decode(column)

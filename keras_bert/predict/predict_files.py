@@ -139,8 +139,7 @@ def _predict(
     )
     folder = local_copy(model.folder)
     run = {"model": _fingerprint(folder), "signature": signature}
-    none = {"num_lines": 0, "num_errors": 0, "digest": ""}
-    state: dict[str, Any] = output.state or {**run, **none}
+    state: dict[str, Any] = output.state or {"num_lines": 0, "num_errors": 0}
     chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
     request_lines.skip_chunks(chunks, output, run)
     done = state["num_lines"]
@@ -150,7 +149,7 @@ def _predict(
     ) as progress:
         for chunk in chunks:
             answers, num_errors = request_lines.answer_lines(model, chunk.lines)
-            state = state | {
+            state = run | {
                 "num_lines": state["num_lines"] + len(chunk.lines),
                 "num_errors": state["num_errors"] + num_errors,
                 "digest": chunk.digest,

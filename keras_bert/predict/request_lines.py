@@ -6,8 +6,9 @@ takes the rest of the line.
 
 A file may begin with a header: a line that has the names of all inputs, with
 tabs between them. Then the columns of the file are read by name, and other
-columns are ignored. A file whose name ends with .csv has such a header, and
-commas, semicolons or tabs between its columns.
+columns are ignored. An input that is a list may have several columns. A file
+whose name ends with .csv has such a header, and commas, semicolons or tabs
+between its columns.
 """
 
 import hashlib
@@ -96,10 +97,7 @@ def read_request_lines(
 
 
 def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
-    """Yields each row as the JSON object of its columns.
-
-    A repeated column is a list, such as the endings of multiple choice.
-    """
+    """Yields each row as the JSON object of its columns."""
     rows = csv_table(file, csv_delimiter(file, inputs))
     _, header = next(rows, (0, []))
     if not header:
@@ -122,15 +120,27 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
             raise wrong_number(number, file, len(row), len(header))
         if any("\0" in value for value in row):
             raise InputError(
-                f"Line {number} of {file} has a zero byte; save the file anew."
+                f"Line {number} of {file} has a zero byte; save the file again."
             )
-        values: dict[str, Any] = {}
-        for name, value in zip(header, row, strict=True):
-            if name in inputs and header.count(name) > 1:
-                values.setdefault(name, []).append(value)
-            else:
-                values[name] = value
+        values = by_column(header, row, inputs)
         yield RequestLine(json.dumps(values), number, file)
+
+
+def by_column(
+    header: Sequence[str], row: Sequence[Any], inputs: Sequence[str]
+) -> dict[str, Any]:
+    """Returns a row by the names of its columns.
+
+    The values of an input that several columns have are a list, such as the
+    endings of multiple choice.
+    """
+    values: dict[str, Any] = {}
+    for name, value in zip(header, row, strict=True):
+        if name in inputs and header.count(name) > 1:
+            values.setdefault(name, []).append(value)
+        else:
+            values[name] = value
+    return values
 
 
 def answer_lines(
@@ -195,9 +205,10 @@ def read_request(
             f"{place} begins like JSON, but is not a valid JSON object; fix "
             f"it, or give the text as {model.example}."
         )
-    if names[-1] in model.inputs and model.is_list(names[-1]):
+    last = names[-1]
+    if last in model.inputs and model.is_list(last) and names.count(last) == 1:
         start = len(names) - 1
-        fields[start:] = [fields[start:]]
+        fields[start:] = [fields[start:]]  # a list takes the rest of the line
     if len(fields) != len(names):
         columns = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
         owner = "header has" if line.columns else "model takes"
@@ -205,7 +216,7 @@ def read_request(
             f"{place} has {columns}, but the {owner} {len(names)}: "
             f"{', '.join(names)}. Separate them by tabs, or give a JSON object."
         )
-    return model.check(dict(zip(names, fields, strict=True)), line.place)
+    return model.check(by_column(names, fields, model.inputs), line.place)
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -246,7 +257,7 @@ def skip_chunks(
                 return
     raise InputError(
         f"{output.folder} holds results of another model or of other lines; "
-        "delete it to begin anew, or choose another output file."
+        "delete it to start over, or choose another output file."
     )
 
 

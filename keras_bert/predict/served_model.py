@@ -136,8 +136,9 @@ class ServedModel:
         return self._ranks[name] == 2
 
     def _answer(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        encode = np.frompyfunc(str.encode, 1, 1)
         columns = {
-            name: _to_bytes([_full(request[name]) for request in requests])
+            name: encode(np.array([_full(x[name]) for x in requests], object))
             for name in self.inputs
         }
         # A SavedModel gives its outputs in an order that differs by process.
@@ -194,9 +195,12 @@ def find_model(
 
 
 def _is_padding(fields: Mapping[str, Any]) -> bool:
-    """Returns whether all strings of an object are empty."""
+    """Returns whether all strings of an object are empty.
+
+    An object without a string is padding if all its numbers are 0.
+    """
     values = [v[0] if isinstance(v, list) else v for v in fields.values()]
-    return not any(value for value in values if isinstance(value, str))
+    return not any([x for x in values if isinstance(x, str)] or values)
 
 
 def capitalized(place: str) -> str:
@@ -250,11 +254,6 @@ def _full(value: str | Sequence[str]) -> str | list[str]:
     if isinstance(value, str):
         return value
     return [*value[:-1], value[-1] or " "]
-
-
-def _to_bytes(texts: list) -> np.ndarray:
-    """Returns an array of strings, or of lists of strings."""
-    return np.frompyfunc(str.encode, 1, 1)(np.array(texts, object))
 
 
 def _to_lists(array: np.ndarray) -> list:

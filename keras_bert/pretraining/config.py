@@ -12,7 +12,8 @@ from keras_bert.training.config import TrainConfig
 class PretrainingConfig(TrainConfig, MaskingConfig):
     """A pre-training run; names as in google-research/bert.
 
-    The rates of the masking apply only to records without masks.
+    The rates of the masking are for records without masks. For other records,
+    only rates with which they were made are taken.
 
     Attributes:
         num_train_steps: Steps of the whole run.
@@ -25,7 +26,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         replaced_tokens: Whether the network learns to find tokens that a
             small generator replaced (ELECTRA, arXiv 2003.10555). The masked LM
             is then the generator's.
-        generator_size: The width of the generator, as a part of the network's.
+        generator_size: The width of the generator, as a fraction of the
+            network's.
         replaced_tokens_weight: The factor of the loss of replaced_tokens; that
             of the masked LM is 1.
         pack_sequences: Whether several short sequences of a batch share a

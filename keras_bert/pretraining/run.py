@@ -7,6 +7,7 @@ from pathlib import Path
 
 import keras
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
@@ -27,6 +28,7 @@ from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
+from keras_bert.text.masking_config import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.distribution import (
@@ -140,6 +142,8 @@ def pretrain(
         )
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
     records = _open(files, config, tokenizer)
+    if records.have_masks:
+        _check_masking(config, files)
     held_out = (
         _open(held_out_files, config, tokenizer) if held_out_files else None
     )
@@ -185,6 +189,21 @@ def _check(
             "pack_sequences makes batches of changing shapes, which a TPU "
             "cannot run; turn it off."
         )
+
+
+def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
+    """Raises InputError for a rate with which no record was masked."""
+    made_with = [x for _, x in files_to_records.settings_of_records(files)]
+    for field in dataclasses.fields(MaskingConfig):
+        name, value = field.name, getattr(config, field.name)
+        known = [field.default, *(settings.get(name) for settings in made_with)]
+        # The lengths of the features tell max_predictions_per_seq.
+        if name != "max_predictions_per_seq" and value not in known:
+            raise InputError(
+                f"{name} is {value}, but {files[0]} holds records with masks, "
+                f"which stay as they are; leave {name} out, or make records "
+                "with it or with dynamic_masking."
+            )
 
 
 def _open(
@@ -336,10 +355,18 @@ def _load_tokenizer(
                 f"{first} was made with {settings}, but {file} with {other}; "
                 "give records of one tokenizer."
             )
-    if settings is None or config.do_lower_case is not None:
-        settings = resolve_tokenizer_settings(
-            checkpoint, vocab_file, config.do_lower_case
+    given = config.do_lower_case
+    if settings is None:
+        settings = resolve_tokenizer_settings(checkpoint, vocab_file, given)
+    elif given not in (None, settings.do_lower_case):
+        logging.warning(
+            "%s was made with do_lower_case=%s, but do_lower_case=%s was "
+            "given; leave it out unless this is meant.",
+            first,
+            settings.do_lower_case,
+            given,
         )
+        settings = dataclasses.replace(settings, do_lower_case=given)
     tokenizer = BertTokenizer.from_settings(vocab_file, settings)
     bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     files_to_records.check_vocab_of_records(files, tokenizer.vocab, vocab_file)

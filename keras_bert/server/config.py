@@ -23,7 +23,8 @@ class ServerConfig(CheckedSettings):
             count together, and a text for each of its endings.
         max_queue_texts: The most texts that wait or are being answered. A
             request may take half of the room that the others leave.
-        max_queue_bytes: The most bytes of all bodies in the server, likewise.
+        max_queue_bytes: The most bytes of all bodies in the server. A
+            request may take half of the room that the others leave.
         max_connections: The most connections.
         client_seconds: How long a client may take to send a request, or to go
             on reading an answer.

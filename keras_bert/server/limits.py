@@ -100,7 +100,9 @@ class Limits:
 
     def _check_lengths(self, columns: Columns) -> None:
         limit = self._config.max_text_chars
-        num_chars = read_sizes(columns, _num_chars)
+        num_chars = read_sizes(
+            columns, lambda x: len(x.decode(errors="ignore"))
+        )
         for row in np.flatnonzero(num_chars > limit):
             raise Refusal(
                 f"Text {row + 1} has {num_chars[row]} characters, but the "
@@ -117,7 +119,3 @@ def _has_room(waiting: int, size: int, limit: int) -> bool:
     room for small ones.
     """
     return size <= (limit - waiting) // (2 if waiting else 1)
-
-
-def _num_chars(text: bytes) -> int:
-    return len(text.decode("utf-8", "ignore"))

@@ -82,8 +82,7 @@ class Routes:
             if of_method == method and (match := pattern.fullmatch(path)):
                 return route, match.groupdict()
         # The other routes of the path tell the form of the error.
-        contracts = [route.contract for route in routes.values()]
-        return Route(next(iter(contracts), Contract({}))), {}
+        return next((Route(x.contract) for x in routes.values()), Route()), {}
 
     def check(
         self, value: Any, schema: Mapping[str, Any], name: str, about: str = ""

@@ -86,8 +86,9 @@ class Task:
                 f"The read of the task is {self.read!r}; give a function, such "
                 "as keras_bert.tasks.readers.tsv returns."
             )
-        if not self.metrics:
-            raise InputError("The task has no metrics; give at least one.")
+        for name in ("metrics", "validation_splits"):
+            if not getattr(self, name):
+                raise InputError(f"The task has no {name}; give at least one.")
         stems = [Path(file).stem for file in self.test_files.values()]
         if len({"predictions", *stems}) <= len(stems):
             raise InputError(

@@ -18,7 +18,6 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.csv_files import (
-    DELIMITERS,
     csv_delimiter,
     csv_header,
     csv_table,
@@ -81,9 +80,12 @@ def csv(*, columns: Columns | None = None, **files: str) -> Reader:
     """
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
-        needed = _needed(columns or _by_name(path), labeled)
-        table = csv_table(path, csv_delimiter(path, needed.values()))
-        return _table_rows(table, path, needed)
+        needed = _needed(columns or {}, labeled)
+        delimiter = csv_delimiter(path, needed.values())
+        if not columns:
+            by_name = {x: x for x in csv_header(path, delimiter)}
+            needed = _needed(by_name, labeled)
+        return _table_rows(csv_table(path, delimiter), path, needed)
 
     return reader(rows, files)
 
@@ -231,12 +233,6 @@ def _split_tsv(line: str) -> list[str]:
         x[1:-1].replace('""', '"') if _QUOTED_BY_EXCEL.fullmatch(x) else x
         for x in fields
     ]
-
-
-def _by_name(path: Path) -> Columns:
-    """Returns the columns of a header; the delimiter makes most of them."""
-    headers = [csv_header(path, delimiter) for delimiter in DELIMITERS]
-    return {name: name for name in max(headers, key=len)}
 
 
 def _needed(columns: Columns, labeled: bool) -> Columns:

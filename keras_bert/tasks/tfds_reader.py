@@ -56,9 +56,9 @@ def read_tfds(
     dataset = builder.as_dataset(split=split).map(
         lambda example: {x: example[x] for x in fields + order}
     )
-    labels = None
+    names = {}
     if "label" in fields:
-        labels = _label_names(task, name, features["label"])
+        names["label"] = _label_names(task, name, features["label"])
     examples: Iterator[dict] = (
         dict(zip(batch, values, strict=True))
         for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH))
@@ -67,7 +67,7 @@ def read_tfds(
     if order:
         examples = iter(sorted(examples, key=lambda example: example["idx"]))
     return (
-        {x: _string(example[x], x == "label" and labels) for x in fields}
+        {x: _string(example[x], names.get(x)) for x in fields}
         for example in examples
     )
 

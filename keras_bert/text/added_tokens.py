@@ -46,13 +46,14 @@ class AddedTokens:
             with tf.init_scope():
                 names = clean(tf.constant(contents)).numpy()
             contents = [x.decode() for x in names]
-        if of_bert and clean:
+        if clean and of_bert:
             contents = [re.sub(r"\s", " ", x) for x in contents]
         self._tokens, self._contents = tuple(tokens), tuple(contents)
         # `tokenizers` puts spaces around an ideograph.
-        self._splits_cjk, self._of_bert = splits_cjk, of_bert
-        self._is_clean, self._trims = clean is not None, trims
-        space = _SPACE if of_bert and clean else " "
+        self._splits_cjk, self._trims = splits_cjk, trims
+        self._has_any_space = of_bert and clean is not None
+        self._has_invalid_bytes = of_bert and clean is None
+        space = _SPACE if self._has_any_space else " "
         self._pattern = "|".join(
             re.escape(x).replace(r"\ ", space)
             for x in sorted({*contents} - {""}, key=len, reverse=True)
@@ -99,10 +100,10 @@ class AddedTokens:
 
         The number of a part between tokens is -1.
         """
-        if self._of_bert and not self._is_clean:
+        if self._has_invalid_bytes:
             # Cleaning removes the mark of `split` as it removes another byte
             # that is never valid.
-            parts = tf.strings.split(texts, b"\xff")
+            parts = tf.strings.split(texts, text_ops.CUT)
             parts = parts.with_values(tf.strings.join([parts.values, b"\xfe"]))
             joined = tf.strings.reduce_join(parts, axis=-1)
             sizes = tf.strings.length(texts)
@@ -111,7 +112,7 @@ class AddedTokens:
         flat = parts.values
         is_token = tf.strings.regex_full_match(flat, self._pattern)
         spelled, index = tf.unique(flat[is_token])
-        if self._of_bert and self._is_clean:
+        if self._has_any_space:
             spelled = tf.strings.regex_replace(spelled, _SPACE, " ")
         is_it = tf.cast(spelled[:, None] == self._contents, tf.int32)
         numbers = tf.tensor_scatter_nd_update(
@@ -192,9 +193,7 @@ class AddedTokens:
         """Returns where tokens start and end in their parts, and the parts."""
         texts = parts.values
         if unit != "BYTE":  # invalid bytes are not characters
-            texts = tf.strings.unicode_transcode(
-                texts, "UTF-8", "UTF-8", errors="ignore"
-            )
+            texts = text_ops.drop_invalid(texts)
 
         def lengths_without(pattern: str) -> tf.Tensor:
             rest = tf.strings.regex_replace(texts, pattern, "")

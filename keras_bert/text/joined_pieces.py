@@ -127,9 +127,9 @@ def _words(
             is_word = piece in _MARKS or _is_letters(text[start:end].strip())
             is_word &= id_ != tokenizer.unk_id
             begins = piece.startswith(_MARKS) or start > last
-            if (begins or not is_word) and len(word) > 1:
-                yield tuple(word)
             if begins or not is_word:
+                if len(word) > 1:
+                    yield tuple(word)
                 word = []
             if is_word:
                 word.append(piece)

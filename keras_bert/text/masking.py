@@ -148,13 +148,12 @@ class MaskedLMMasker(tf.Module):
         # Each row gets P minus its number of predictions extra values that are
         # larger than all others, so that the cut is the P-th largest value in
         # every row. Twice as fast as tf.math.top_k, which sorts.
-        num_predictions = self._max_predictions
-        is_larger = tf.range(num_predictions) >= num_to_predict[:, None]
+        is_larger = tf.range(self._max_predictions) >= num_to_predict[:, None]
         cut = tf.raw_ops.NthElement(
             input=tf.concat(
                 [order, tf.where(is_larger, tf.int32.max, -1)], axis=1
             ),
-            n=num_predictions - 1,
+            n=self._max_predictions - 1,
             reverse=True,
         )
         return candidate & (order >= cut[:, None])

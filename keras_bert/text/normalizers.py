@@ -15,7 +15,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.text import unicode_data
-from keras_bert.text.text_ops import change_where, find_sorted, num_bytes
+from keras_bert.text.text_ops import (
+    begins_row,
+    change_where,
+    find_sorted,
+    num_bytes,
+)
 from keras_bert.text.unicode_data import NUM_CODES
 
 _PAGE = 256
@@ -54,20 +59,6 @@ class Characters(NamedTuple):
             self.codes, self.rows, num_texts, validate=False
         )
         return tf.strings.unicode_encode(chars, "UTF-8")
-
-    def shifted(
-        self, values: tf.Tensor, places: int, missing: bool | int
-    ) -> tf.Tensor:
-        """Moves values [C] to later characters, or to earlier ones."""
-        size = tf.size(values)
-        count = tf.minimum(abs(places), size)
-        gap = tf.fill([count], tf.cast(missing, values.dtype))
-        if places > 0:
-            return tf.concat([gap, values[: size - count]], axis=0)
-        return tf.concat([values[count:], gap], axis=0)
-
-    def where(self, stays: tf.Tensor) -> Self:
-        return type(self)(*(x[stays] for x in self))
 
     def replaced(
         self, codes: tf.Tensor, rows: tf.Tensor, changes: tf.Tensor
@@ -227,9 +218,7 @@ class UnicodeForm(Normalizer):
         changes = tf.minimum(within, 1)
         # Marks between two other characters are sorted by their class.
         classes = self._class(codes)
-        begins = (classes == 0) | tf.pad(
-            rows[1:] != rows[:-1], [[1, 0]], constant_values=True
-        )[: tf.size(rows)]
+        begins = (classes == 0) | begins_row(rows)
         groups = tf.cumsum(tf.cast(begins, tf.int32))
         order = tf.argsort(groups * _PAGE + classes, stable=True)
         codes, classes, changes = (
@@ -251,14 +240,8 @@ class UnicodeForm(Normalizer):
         A starter is a character of class 0.
         """
 
-        def join(
-            _: tf.Tensor,
-            codes: tf.Tensor,
-            classes: tf.Tensor,
-            rows: tf.Tensor,
-            changes: tf.Tensor,
-            is_tried: tf.Tensor,
-        ) -> list[tf.Tensor]:
+        def join(_: tf.Tensor, *values: tf.Tensor) -> list[tf.Tensor]:
+            codes, classes, rows, changes, is_tried = values
             places = tf.range(tf.size(codes), dtype=tf.int64)
             is_starter = classes == 0
             number = (
@@ -484,12 +467,13 @@ class Spaces(Normalizer):
         self._content = content
 
     def __call__(self, chars: Characters) -> Characters:
-        is_space = chars.codes == 32
-        same_row = chars.shifted(chars.rows, -1, -1) == chars.rows
-        goes_on = is_space & chars.shifted(is_space, -1, False) & same_row
-        is_last = is_space & chars.shifted(goes_on, 1, False)
-        codes = tf.where(is_last, ord(self._content), chars.codes)
-        return chars._replace(codes=codes).where(~goes_on)
+        codes, rows, sources = chars
+        goes_on = (codes[:-1] == 32) & (codes[1:] == 32)
+        goes_on &= rows[:-1] == rows[1:]
+        follows = tf.pad(goes_on, [[1, 0]])[: tf.size(codes)]
+        stays = ~tf.pad(goes_on, [[0, 1]])[: tf.size(codes)]
+        codes = tf.where(follows, ord(self._content), codes)
+        return Characters(codes[stays], rows[stays], sources[stays])
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
         return tf.strings.regex_replace(texts, " {2,}", self._content)

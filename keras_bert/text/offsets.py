@@ -28,10 +28,11 @@ class TokensWithOffsets(NamedTuple):
         cls,
         texts: tf.Tensor,
         ids: tf.RaggedTensor,
-        starts: tf.Tensor,
-        ends: tf.Tensor,
+        starts: tf.RaggedTensor,
+        ends: tf.RaggedTensor,
     ) -> Self:
-        """Adds the places in bytes; takes those in characters, [T]."""
+        """Adds the places in bytes; takes those in characters."""
+        starts, ends = starts.values, ends.values
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"
         )

@@ -126,18 +126,16 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         self, first: tf.Tensor, second: tf.Tensor | None = None
     ) -> Packed:
         """Does the same for tensors; it has one graph for all sizes."""
-        segments = [self.tokenizer(first)]
+        columns = [first] if second is None else [first, second]
+        segments = [self.tokenizer(texts) for texts in columns]
+        if not self.doc_stride:
+            return self.pack_ids(segments)
         if second is not None:
-            segments.append(self.tokenizer(second))
-        if self.doc_stride:
-            if len(segments) > 1:
-                raise InputError(
-                    "Pairs have no windows; leave doc_stride out, or give one "
-                    "column of texts."
-                )
-            (ids,) = segments
-            return self._pack_windows(ids)
-        return self.pack_ids(segments)
+            raise InputError(
+                "Pairs have no windows; leave doc_stride out, or give one "
+                "column of texts."
+            )
+        return self._pack_windows(segments[0])
 
     def pack_ids(self, segments: list[tf.RaggedTensor]) -> Packed:
         """Packs the ids of texts or of pairs, [B, (tokens)]."""

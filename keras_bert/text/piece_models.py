@@ -171,7 +171,10 @@ class Unigram:
         )
         choices = self._best(chars, tf.reshape(scores, [size, longest]))
         lengths_at = longest - choices
-        ends = chars.backwards(lengths_at)
+        ends = chars.walk(
+            (chars.splits + chars.lengths - 1)[chars.lengths > 0],
+            tf.where(chars.places >= lengths_at, -lengths_at, 0),
+        )
         # Pieces were found in the order of these keys.
         keys = lengths * size + starts + lengths
         lengths = tf.gather(lengths_at, ends)
@@ -259,7 +262,10 @@ class WordPiece:
             places[is_longest],
             ids[is_longest],
         )
-        starts = chars.forwards(length_at)
+        starts = chars.walk(
+            chars.splits[chars.lengths > 0],
+            tf.where(chars.room > length_at, length_at, 0),
+        )
         rows, lengths = (tf.gather(x, starts) for x in (chars.rows, length_at))
         failed = tf.math.unsorted_segment_max(
             tf.cast(lengths == 0, tf.int32), rows, tf.size(words)
@@ -309,7 +315,7 @@ class KnownWords(tf.Module):
         others, index = tf.unique(words[is_other])
         others = self._model(others)
         rows = tf.where(is_other)
-        # Each word is a row of its own, or one of those of the others.
+        # The rows of the others come after those of all words.
         rows = tf.tensor_scatter_nd_update(
             tf.range(tf.size(ids)), rows, index + tf.size(ids)
         )
@@ -328,9 +334,8 @@ class KnownWords(tf.Module):
     ) -> list[tf.RaggedTensor]:
         """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
 
-        Starts and ends are places in the word, in bytes, as those of a
-        tokenizer of tensorflow-text.
+        Starts and ends are places in the word, in bytes.
         """
         pieces = self(words.values)
-        places = (tf.cast(x, tf.int64) for x in (pieces.starts, pieces.ends))
-        return [words.with_values(x) for x in (pieces.ids, *places)]
+        columns = (pieces.ids, pieces.starts, pieces.ends)
+        return [words.with_values(x) for x in columns]

@@ -1,6 +1,6 @@
 """The characters of words, and the pieces that begin at each of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,12 +37,9 @@ class Trie:
         self.ids = np.full(num_nodes, -1, np.int32)
         self.ids[nodes] = [*pieces.values()]
 
-    def node_of(self, path: str) -> int:
-        node = 0
-        for char in path:
-            key = node * NUM_CODES + ord(char)
-            node = int(np.searchsorted(self._keys, key)) + 1
-        return node
+    def node_of(self, char: str) -> int:
+        """Returns the node of a character that begins a piece."""
+        return int(np.searchsorted(self._keys, ord(char))) + 1
 
     def matches(
         self, codes: tf.Tensor, room: tf.Tensor, nodes: tf.Tensor
@@ -134,40 +131,19 @@ class Chars(NamedTuple):
             splits,
         )
 
-    def forwards(self, lengths: tf.Tensor) -> tf.Tensor:
-        """Returns the first characters of pieces, from the starts of words.
+    def walk(self, begins: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
+        """Returns the characters on the way from some of them, in rising order.
 
-        Takes the length of the piece that begins at each character; the last
-        one of a word may be 0.
+        Takes the step from each character to the next one, int32 [C]; a step
+        of 0 ends the way.
         """
 
-        def step(starts: tf.Tensor, found: tf.Tensor) -> tuple:
-            found = pushed(found, starts)
-            size = tf.gather(lengths, starts)
-            goes_on = (size > 0) & (tf.gather(self.room, starts) > size)
-            return (starts + size)[goes_on], found
+        def go(places: tf.Tensor, found: tf.Tensor) -> tuple:
+            size = tf.gather(steps, places)
+            return (places + size)[size != 0], pushed(found, places)
 
-        return self._walk(step, self.splits[self.lengths > 0])
-
-    def backwards(self, lengths: tf.Tensor) -> tf.Tensor:
-        """Returns the last characters of pieces, from the ends of the words.
-
-        Takes the length of the piece that ends at each character.
-        """
-        ends = tf.boolean_mask(self.splits + self.lengths, self.lengths > 0) - 1
-
-        def step(ends: tf.Tensor, found: tf.Tensor) -> tuple:
-            found = pushed(found, ends)
-            size = tf.gather(lengths, ends)
-            goes_on = tf.gather(self.places, ends) >= size
-            return (ends - size)[goes_on], found
-
-        return self._walk(step, ends)
-
-    def _walk(self, step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
-        """Goes from places to others; returns all of them in rising order."""
         (places,) = fill_lists(
-            1, lambda places, _: tf.size(places) > 0, step, [places]
+            1, lambda places, _: tf.size(places) > 0, go, [begins]
         )
         places = places[:, None]
         is_found = tf.tensor_scatter_nd_update(

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_bert.text.text_ops import begins_row
+
 
 class Pieces(NamedTuple):
     """The pieces of words, ragged [W, (pieces)].
@@ -20,8 +22,7 @@ class Pieces(NamedTuple):
     @property
     def starts(self) -> tf.RaggedTensor:
         """The byte of the word at which each begins, int32."""
-        rows = self.ends.value_rowids()
-        is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
+        is_first = begins_row(self.ends.value_rowids())
         before = tf.roll(self.ends.values, 1, 0)
         return self.ends.with_values(tf.where(is_first, 0, before))
 

@@ -12,10 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.text import unicode_data
+from keras_bert.text.text_ops import CUT, byte_starts, parts_of
 
 META = "\u2581"  # SentencePiece's mark for a space
 _OTHER, _LETTER, _NUMBER, _WHITE = range(4)
-_CUT = b"\xff"  # UTF-8 has no such byte
 
 
 class Words(NamedTuple):
@@ -26,8 +26,8 @@ class Words(NamedTuple):
     Attributes:
         words: Strings [B, (words)].
         starts: The byte of its text at which each begins, int32 [W].
-        num_more: How many bytes longer than in the text the beginning of each
-            is, int32 [W].
+        num_more: How many bytes each has more than its part of the text, all at
+            its beginning, int32 [W].
     """
 
     words: tf.RaggedTensor
@@ -71,12 +71,12 @@ class ByteLevel:
             texts = tf.where(needs, tf.strings.join([" ", texts]), texts)
         # The last of several blanks before a word is a word, or belongs to it.
         cut = tf.strings.regex_replace(
-            texts, self._blanks, rb"\1" + _CUT + rb"\2"
+            texts, self._blanks, rb"\1" + CUT + rb"\2"
         )
-        words = _split(
-            tf.strings.regex_replace(cut, self._words, rb"\0" + _CUT), _CUT
+        words = parts_of(
+            tf.strings.regex_replace(cut, self._words, rb"\0" + CUT)
         )
-        starts = _starts(words)
+        starts = byte_starts(words)
         num_more = tf.zeros_like(starts)
         if self._adds_space:
             more = tf.gather(tf.cast(needs, tf.int32), words.value_rowids())
@@ -97,12 +97,12 @@ class Bert:
         spaced = tf.strings.regex_replace(texts, self._not_space, " ")
         spaced = tf.strings.regex_replace(spaced, self._mark, r" \0 ")
         alone = f"{self._white}|{self._mark}"
-        parts = _split(
-            tf.strings.regex_replace(texts, alone, _CUT + rb"\0" + _CUT), _CUT
+        parts = parts_of(
+            tf.strings.regex_replace(texts, alone, CUT + rb"\0" + CUT)
         )
         is_word = ~tf.strings.regex_full_match(parts.values, self._white)
-        starts = _starts(parts)[is_word]
-        return Words(_split(spaced, " "), starts, tf.zeros_like(starts))
+        starts = byte_starts(parts)[is_word]
+        return Words(parts_of(spaced, " "), starts, tf.zeros_like(starts))
 
 
 class Metaspace:
@@ -121,39 +121,22 @@ class Metaspace:
         replace, begin = tf.strings.regex_replace, f" ?{META}| "
         if self._splits:
             marked = tf.strings.strip(replace(texts, self._white, " "))
-            parts = replace(texts, self._white, _CUT + rb"\0" + _CUT)
-            parts = _split(replace(parts, META, _CUT + rb"\0"), _CUT)
+            parts = replace(texts, self._white, CUT + rb"\0" + CUT)
+            parts = parts_of(replace(parts, META, CUT + rb"\0"))
             is_word = ~tf.strings.regex_full_match(parts.values, self._white)
         else:
             marked, begin = texts, f"[ {META}]"
-            parts = _split(replace(texts, begin, _CUT + rb"\0"), _CUT)
+            parts = parts_of(replace(texts, begin, CUT + rb"\0"))
             is_word = tf.ones_like(parts.values, tf.bool)
         marked = replace(marked, f"^[^ {META}]", rf"{META}\0")
-        words = _split(replace(marked, begin, _CUT + META.encode()), _CUT)
+        words = parts_of(replace(marked, begin, CUT + META.encode()))
         in_text = parts.values[is_word]
         num_more = tf.where(
             tf.strings.substr(in_text, 0, 3) == META,
             0,
             tf.where(tf.strings.substr(in_text, 0, 1) == " ", 2, 3),
         )
-        return Words(words, _starts(parts)[is_word], num_more)
-
-
-def _split(texts: tf.Tensor, separator: str | bytes) -> tf.RaggedTensor:
-    """Splits texts [B] at a byte; returns the parts that are not empty."""
-    indices, parts, _ = tf.raw_ops.StringSplit(
-        input=texts, delimiter=separator, skip_empty=True
-    )
-    return tf.RaggedTensor.from_value_rowids(
-        parts, indices[:, 0], tf.size(texts, tf.int64), validate=False
-    )
-
-
-def _starts(parts: tf.RaggedTensor) -> tf.Tensor:
-    """Returns the byte at which each part begins, int32, of all of a text."""
-    starts = tf.cumsum(tf.strings.length(parts.values), exclusive=True)
-    firsts = tf.gather(parts.row_starts(), parts.value_rowids())
-    return starts - tf.gather(starts, firsts)
+        return Words(words, byte_starts(parts)[is_word], num_more)
 
 
 @functools.cache

@@ -16,6 +16,8 @@ try:
 except ModuleNotFoundError:
     tf_text = None
 
+CUT = b"\xff"  # UTF-8 has no such byte
+
 
 def require_tensorflow_text(what: str) -> None:
     """Raises InputError, which says `what` needs it, if it is missing."""
@@ -38,26 +40,45 @@ def split(
     """
     if library:
         return library.regex_split_with_offsets(texts, delimiters, kept)[:2]
-    # UTF-8 has no such byte.
-    mark = b"\xff"
     marked = change_where(
         tf.strings.regex_full_match(texts, rf"\C*({delimiters})\C*"),
         texts,
         lambda texts: tf.strings.regex_replace(
-            texts, f"({delimiters})", mark + rb"\1" + mark
+            texts, f"({delimiters})", CUT + rb"\1" + CUT
         ),
     )
-    parts = tf.strings.split(marked, mark)
-    flat, rows = parts.flat_values, parts.value_rowids()
-    starts = tf.cumsum(tf.strings.length(flat), exclusive=True)
-    text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
-    starts = tf.cast(starts - tf.gather(text_starts, rows), tf.int64)
-    is_part = ~tf.strings.regex_full_match(flat, f"({delimiters})?")
-    is_part |= tf.strings.regex_full_match(flat, kept)
-    is_part = parts.with_flat_values(is_part)
+    parts = parts_of(marked)
+    starts = parts.with_values(byte_starts(parts))
+    is_part = ~tf.strings.regex_full_match(parts.values, delimiters)
+    is_part |= tf.strings.regex_full_match(parts.values, kept)
+    is_part = parts.with_values(is_part)
     return (
         tf.ragged.boolean_mask(parts, is_part),
-        tf.ragged.boolean_mask(parts.with_flat_values(starts), is_part),
+        tf.ragged.boolean_mask(starts, is_part),
+    )
+
+
+def parts_of(texts: tf.Tensor, cut: str | bytes = CUT) -> tf.RaggedTensor:
+    """Splits texts [B] at a byte; returns the parts that are not empty."""
+    indices, parts, _ = tf.raw_ops.StringSplit(
+        input=texts, delimiter=cut, skip_empty=True
+    )
+    return tf.RaggedTensor.from_value_rowids(
+        parts, indices[:, 0], tf.size(texts, tf.int64), validate=False
+    )
+
+
+def byte_starts(parts: tf.RaggedTensor) -> tf.Tensor:
+    """Returns the byte at which each part begins, int32, of all of a text."""
+    starts = tf.cumsum(tf.strings.length(parts.values), exclusive=True)
+    firsts = tf.gather(parts.row_starts(), parts.value_rowids())
+    return starts - tf.gather(starts, firsts)
+
+
+def drop_invalid(texts: tf.Tensor) -> tf.Tensor:
+    """Removes bytes that are not UTF-8; slow."""
+    return tf.strings.unicode_transcode(
+        texts, "UTF-8", "UTF-8", errors="ignore"
     )
 
 
@@ -66,6 +87,11 @@ def num_bytes(codes: tf.Tensor) -> tf.Tensor:
     return sum(
         tf.cast(codes >= first, tf.int32) for first in (0, 0x80, 0x800, 0x10000)
     )
+
+
+def begins_row(rows: tf.Tensor) -> tf.Tensor:
+    """Returns whether each value is the first one of its row, [N]."""
+    return tf.concat([[-1], rows[:-1]], axis=0) != rows
 
 
 def find_sorted(

@@ -14,7 +14,6 @@ from keras_bert.text.normalizers import (
     bert_normalizers,
     unicode_form,
 )
-from keras_bert.text.offsets import TokensWithOffsets, locate
 from keras_bert.text.piece_models import (
     BytePairs,
     KnownWords,
@@ -28,8 +27,13 @@ from keras_bert.text.pre_tokenizers import (
     Metaspace,
     Words,
 )
-from keras_bert.text.text_ops import change_where, num_bytes
-from keras_bert.text.tokenizer_json import TokenizerJson, damage_named
+from keras_bert.text.text_ops import (
+    begins_row,
+    change_where,
+    drop_invalid,
+    num_bytes,
+)
+from keras_bert.text.tokenizer_json import TokenizerJson, damage_named, refused
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import TokenizerBase
 
@@ -43,6 +47,9 @@ class TextSplitter(tf.Module):
     """Cleans texts, and splits clean texts into pieces of a non-BERT model.
 
     It has the attributes and methods of `WordPieceSplitter`.
+
+    Attributes:
+        trims: Whether the place of a token leaves out spaces around it.
     """
 
     implementation = "keras_bert"
@@ -56,8 +63,9 @@ class TextSplitter(tf.Module):
         # A tuple: a list would be tracked, and stored in every SavedModel.
         self._bytes = tuple(bytes_of(json, tokenizer))
         self._num_pieces = len(tokenizer.pieces)
-        self._trims = json.trims_offsets
-        self._keeps_first_space = json.keeps_first_space
+        processor = json.values.get("post_processor") or {}
+        self.trims = bool(processor.get("trim_offsets"))
+        self._keeps_first_space = processor.get("add_prefix_space", True)
         self._is_of_bert = json.is_of_bert
 
     def valid(self, texts: tf.Tensor) -> tf.Tensor:
@@ -65,9 +73,7 @@ class TextSplitter(tf.Module):
         return change_where(
             ~tf.strings.regex_full_match(texts, r"[^\x{D800}-\x{DFFF}]*"),
             texts,
-            lambda texts: tf.strings.unicode_transcode(
-                texts, "UTF-8", "UTF-8", errors="ignore"
-            ),
+            drop_invalid,
         )
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
@@ -92,46 +98,36 @@ class TextSplitter(tf.Module):
         columns = [ids, *map(ids.with_values, places)]
         return [words.words.with_values(x).merge_dims(1, 2) for x in columns]
 
-    def locate(
-        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
-    ) -> Sequence[tf.RaggedTensor]:
-        chars = clean = Characters.of(texts)
+    def clean_chars(self, chars: Characters) -> tuple[Characters, tf.Tensor]:
         for step in self._normalizers:
-            clean = step(clean)
-        return locate(columns, chars, clean, num_bytes(clean.codes))
+            chars = step(chars)
+        return chars, num_bytes(chars.codes)
 
-    def finish(
-        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
-    ) -> TokensWithOffsets:
-        """Adds the places in bytes; leaves spaces out if the file says so."""
-        ids, starts, ends = columns
-        starts, ends = starts.values, ends.values
-        if self._trims:
-            rows = ids.value_rowids()
-            starts, ends = self._trim(ids.values, rows, starts, ends)
-        return TokensWithOffsets.of_chars(texts, ids, starts, ends)
+    def trim(
+        self, columns: Sequence[tf.RaggedTensor]
+    ) -> Sequence[tf.RaggedTensor]:
+        """Leaves spaces out of places in characters, if the file says so."""
+        if not self.trims:
+            return columns
+        ids, starts, ends = (x.values for x in columns)
 
-    def _trim(
-        self,
-        ids: tf.Tensor,
-        rows: tf.Tensor,
-        starts: tf.Tensor,
-        ends: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
         def count(strip: Callable[[bytes], bytes]) -> np.ndarray:
-            numbers = [len(x) - len(strip(x)) for x in self._bytes]
+            numbers = np.array(
+                [len(x) - len(strip(x)) for x in self._bytes], np.int32
+            )
             # The places of added tokens are trimmed already.
-            numbers[self._num_pieces :] = [0] * len(numbers[self._num_pieces :])
-            return np.array(numbers, np.int32)
+            numbers[self._num_pieces :] = 0
+            return numbers
 
         leading = tf.gather(count(lambda x: x.lstrip(b" ")), ids)
         trailing = tf.gather(count(lambda x: x.rstrip(b" ")), ids)
         if self._keeps_first_space:
-            is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
+            is_first = begins_row(columns[0].value_rowids())
             leading = tf.where(is_first | (starts == 0), 0, leading)
         starts = tf.minimum(starts + leading, ends)
         trimmed = tf.maximum(ends - trailing, starts)
-        return starts, tf.where(ends >= trailing, trimmed, ends)
+        ends = tf.where(ends >= trailing, trimmed, ends)
+        return [columns[0], *map(columns[0].with_values, (starts, ends))]
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]."""
@@ -183,7 +179,7 @@ def _normalizers(
             }:
                 steps.append(Spaces(content))
             case _:
-                raise json.refused("normalizer", values)
+                raise refused(json.file, "normalizer", values)
     return steps
 
 
@@ -203,7 +199,7 @@ def _pre_tokenizer(json: TokenizerJson) -> Callable[[tf.Tensor], Words]:
                 if is_usual and values.get("add_prefix_space", True):
                     if len(steps) == 1 + splits:
                         return Metaspace(splits_at_white_space=splits)
-    raise json.refused("pre_tokenizer", steps)
+    raise refused(json.file, "pre_tokenizer", steps)
 
 
 def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:

@@ -10,7 +10,8 @@ import tensorflow as tf
 from keras_bert.text import text_ops
 from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.given_texts import to_strings
-from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.normalizers import Characters
+from keras_bert.text.offsets import TokensWithOffsets, locate
 from keras_bert.text.text_splitter import TextSplitter
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.wordpiece import WordPieceSplitter
@@ -61,17 +62,16 @@ class BertTokenizer(TokenizerBase, tf.Module):
         # What finds the word pieces; with another one, ids may differ.
         self.implementation = self._splitter.implementation
         in_text = self.found_in_text()
-        trims = bool(self.json and self.json.trims_offsets)
         self._in_text = AddedTokens(
             [x for x in in_text if not x.normalized],
-            trims=trims,
+            trims=self._splitter.trims,
             of_bert=not self.json,
         )
         self._in_clean_text = AddedTokens(
             [x for x in in_text if x.normalized],
             self._splitter.clean,
             splits_cjk=self.settings.tokenize_chinese_chars and not self.json,
-            trims=trims,
+            trims=self._splitter.trims,
             of_bert=not self.json,
         )
 
@@ -100,13 +100,14 @@ class BertTokenizer(TokenizerBase, tf.Module):
                 self._splitter.tokenize_with_offsets,
                 "BYTE",
             )
-            return self._splitter.locate(texts, columns)
+            chars = Characters.of(texts)
+            return locate(columns, chars, *self._splitter.clean_chars(chars))
 
         texts = to_strings(texts)
         columns = self._in_text.tokenize(
             self._splitter.valid(texts), tokenize, "UTF8_CHAR"
         )
-        return self._splitter.finish(texts, columns)
+        return TokensWithOffsets.of_chars(texts, *self._splitter.trim(columns))
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""

@@ -6,6 +6,7 @@ decides, and without it `vocab.txt`, `added_tokens.json` and
 is known to change nothing, or is refused.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from keras_bert.text.tokenizer_settings import (
     SPECIAL_TOKENS,
     AddedToken,
     SpecialTokens,
+    TokenizerSettings,
 )
-from keras_bert.text.tokenizer_sources import CONFIG as _CONFIG
 from keras_bert.text.tokenizer_sources import (
+    CONFIG,
     SENTENCEPIECE,
     VOCAB_JSON,
     read_tokenizer,
@@ -76,12 +78,13 @@ _NAMES_OF_ROBERTA = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 _NAMES_OF_MPNET = _NAMES_OF_ROBERTA._replace(unk="[UNK]")
 _EXTRA = ("additional_special_tokens", "extra_special_tokens")
 _SPECIAL: Known = dict.fromkeys([*_NAMES, *_EXTRA, "bos_token", "eos_token"])
+_KEYS_OF_HUB = ("added_tokens_decoder", "model_input_names", *_SPECIAL)
+_KEYS_OF_OURS: Known = dict.fromkeys(
+    field.name for field in dataclasses.fields(TokenizerSettings)
+)
 # What `TokenizerSettings.to_json` has always written.
 _OLD_KEYS = {*CASE, "model_max_length", "tokenizer_class"}
-_USED = (
-    *("added_tokens_decoder", "model_input_names", "truncation_side"),
-    *(OURS, *_OLD_KEYS, *_CHOICES, *_SPECIAL),
-)
+_USED = ("truncation_side", OURS, *_OLD_KEYS, *_CHOICES, *_KEYS_OF_HUB)
 # These change no token of one text or pair.
 _HARMLESS = """
     _commit_hash _from_auto _name_or_path add_prefix_space auto_map backend
@@ -102,7 +105,7 @@ def vocab_in(folder: Path) -> Path | None:
     Raises InputError if its `tokenizer_config.json` is damaged.
     """
     names = [_JSON, _VOCAB, SENTENCEPIECE, VOCAB_JSON]
-    if _is_ours(read_json(folder / _CONFIG, is_needed=False)):
+    if _is_ours(read_json(folder / CONFIG, is_needed=False)):
         names.insert(0, _VOCAB)
     files = (folder / name for name in names)
     return next((file for file in files if file.is_file()), None)
@@ -120,27 +123,30 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     """
     config, model, special, added = (
         {} if file else read_json(folder / name, is_needed=False)
-        for name in (_CONFIG, _MODEL, _MAP, _ADDED)
+        for name in (CONFIG, _MODEL, _MAP, _ADDED)
     )
     _check_choices(model, folder / _MODEL)
-    _check_choices(config, folder / _CONFIG)
-    check_keys(config, _KEYS, folder / _CONFIG)
+    _check_choices(config, folder / CONFIG)
+    check_keys(config, _KEYS, folder / CONFIG)
     check_keys(special, _SPECIAL, folder / _MAP)
     name = config.get("tokenizer_class") or model.get("tokenizer_class")
     name = name or _CLASS_OF_FAMILY.get(model.get("model_type"))
     file = file or vocab_in(folder) or folder / _VOCAB
     if name in _WITHOUT_WORD_PIECES and file.name == _VOCAB:
-        raise _refused_choice(folder / _CONFIG, "tokenizer_class", name)
-    # The folders of google-research/bert have none of these.
+        raise _refused_choice(folder / CONFIG, "tokenizer_class", name)
+    # The folders of google-research/bert have none of these files and keys.
     of_hub = (folder / name for name in (_JSON, _ADDED, _MAP, _MODEL))
     is_of_hub = file.name != _VOCAB or any(x.is_file() for x in of_hub)
+    is_of_hub |= any(config.get(x) is not None for x in _KEYS_OF_HUB)
     with damage_named(file):
         if _is_ours(config) or not is_of_hub:
-            return {**config, **config.get(OURS, {})}
+            ours = config.get(OURS, {})
+            check_keys(ours, _KEYS_OF_OURS, folder / CONFIG)
+            return {**config, **ours}
         return _values_of_hub(file, name, config, special, added)
 
 
-def read_lines(file: Path, *, is_of_hub: bool = False) -> list[str]:
+def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
     """Returns the word pieces of a `vocab.txt`.
 
     As in google-research/bert, lines end with LF, and white space around a
@@ -183,7 +189,7 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
         **dict(zip(_NAMES, settings.special_tokens, strict=True)),
     )
     files = {
-        _CONFIG: config,
+        CONFIG: config,
         _JSON: tokenizer_json(tokenizer, tokenizer.found_in_text(True)),
     }
     if tokenizer.json:
@@ -198,7 +204,7 @@ def _values_of_hub(
     adds_space = bool(config.get("add_prefix_space"))
     if json and class_name in _OF_BYTES and json.adds_space != adds_space:
         raise InputError(
-            f"{file} has add_prefix_space: {json.adds_space}, but {_CONFIG} "
+            f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
             f"says {adds_space}, so libraries read the first word of a text in "
             "different ways; write the value of the training into both files."
         )
@@ -207,6 +213,7 @@ def _values_of_hub(
     is_generic = json and (
         class_name in _GENERIC or not config or not is_of_bert
     )
+    # The names of the special tokens.
     decoder, extra = config.get("added_tokens_decoder"), [*_extra(config)]
     if decoder is None:
         config = {**config, **special}
@@ -219,6 +226,7 @@ def _values_of_hub(
         usual = _NAMES_OF_MPNET
     names = dict(zip(_NAMES, usual, strict=True))
     names |= {x: config[x] for x in _NAMES if config.get(x)}
+    # The settings.
     values: dict[str, Any] = {"max_input_chars_per_word": _MAX_CHARS}
     if class_name in _WITH_TWO_SEPARATORS:
         values["pair_separators"] = 2
@@ -231,11 +239,13 @@ def _values_of_hub(
         segment = steps.pop("second_segment", segment)
         values |= steps
     else:
-        values |= {"do_lower_case": True} if json else {}
+        if json:
+            values["do_lower_case"] = True
         values |= {x: config[x] for x in CASE if x in config}
     inputs = config.get("model_input_names")
     if inputs is None:
         inputs = [] if class_name in _WITHOUT_SEGMENTS else ["token_type_ids"]
+    # The added tokens.
     special_tokens = [_special(x) for x in names.values()]
     told: list[AddedToken] = []
     if is_generic or decoder is None:
@@ -250,8 +260,8 @@ def _values_of_hub(
     if json:
         ids = json.vocab
     else:
-        lines = read_lines(file, is_of_hub=True)
-        ids = {piece: i for i, piece in enumerate(lines)}
+        pieces = read_pieces(file, is_of_hub=True)
+        ids = {piece: i for i, piece in enumerate(pieces)}
     side = json.truncation_side if json else "right"
     return values | {
         "is_of_hub": True,

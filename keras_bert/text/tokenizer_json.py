@@ -42,8 +42,6 @@ _TYPES = {
     "normalizer": "BertNormalizer",
     "pre_tokenizer": "BertPreTokenizer",
 }
-
-
 # These keys of a post-processor change no id.
 _OF_OFFSETS = ("trim_offsets", "add_prefix_space")
 # The models beside WordPiece, and the values of their keys.
@@ -51,8 +49,6 @@ _OTHER_MODELS: Mapping[str, Known] = {
     "Unigram": dict.fromkeys(["type", "unk_id", "vocab"]),
     "BPE": dict.fromkeys(["type", "unk_token", "vocab", "merges"]),
 }
-
-
 # By so much the score of a new piece exceeds the scores of its parts.
 _MORE = 0.1
 
@@ -130,11 +126,10 @@ class TokenizerJson:
             x | {"id": ids[x["content"]]} for x in self.values["added_tokens"]
         ]
         names = self.read_post_processor()
-        cls, sep = names["cls_token"], names["sep_token"]
         processor = dict(self.values["post_processor"])
         again = _post_processor(
-            cls,
-            sep,
+            names["cls_token"],
+            names["sep_token"],
             ids,
             names["second_segment"],
             names["pair_separators"],
@@ -180,18 +175,6 @@ class TokenizerJson:
         return type(self)(self.file, self.values | {"model": model})
 
     @property
-    def trims_offsets(self) -> bool:
-        """Whether the place of a token leaves out spaces around it."""
-        processor = self.values.get("post_processor") or {}
-        return bool(processor.get("trim_offsets"))
-
-    @property
-    def keeps_first_space(self) -> bool:
-        """Whether the place of the first token includes its space."""
-        processor = self.values.get("post_processor") or {}
-        return bool(processor.get("add_prefix_space", True))
-
-    @property
     def adds_space(self) -> bool:
         """Whether a space is put before a text for byte-level BPE."""
         steps = self.sequence("pre_tokenizer", "pretokenizers")
@@ -206,9 +189,6 @@ class TokenizerJson:
         if self.model["type"] != "Unigram":
             return set()
         return {min(self.model["vocab"], key=lambda x: x[1])[0]}
-
-    def refused(self, name: str, value: Any) -> InputError:
-        return refused(self.file, name, value)
 
     def _check(self) -> None:
         for step in self.values.keys() & _TYPES:
@@ -339,7 +319,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
 
 
 def _compact(values: dict[str, Any]) -> str:
-    """A third of the bytes of indented ASCII: most of it is pieces."""
+    """Takes a third of the bytes of indented ASCII: most of it is pieces."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

@@ -138,9 +138,8 @@ class TokenizerSettings(CheckedSettings):
         names = {field.name for field in dataclasses.fields(cls)}
         values = {name: values[name] for name in names & values.keys()}
         try:
-            if "special_tokens" in values:
-                names_of_tokens = SpecialTokens(*values["special_tokens"])
-                values["special_tokens"] = names_of_tokens
+            special = values.get("special_tokens", SPECIAL_TOKENS)
+            values["special_tokens"] = SpecialTokens(*special)
             added = [AddedToken(**x) for x in values.get("added_tokens", ())]
             for token in added:
                 if (type(token.content), type(token.id)) != (str, int):

@@ -64,7 +64,7 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
         "added_tokens": [*(_added(x, i) for i, x in enumerate(names)), mask],
         "normalizer": {"type": "Sequence", "normalizers": normalizers},
         "pre_tokenizer": _META | {"prepend_scheme": "always", "split": True},
-        "post_processor": _processor("<s>", 0, "</s>", 2, trim_offsets=False),
+        "post_processor": _processor(0, 2, trims=False),
         "model": {"type": "Unigram", "unk_id": 3, "vocab": vocab},
     }
 
@@ -82,12 +82,11 @@ def _of_merges(file: Path) -> dict[str, Any]:
     config = read_json(file.with_name(CONFIG), is_needed=False)
     adds_space = bool(config.get("add_prefix_space"))
     byte_level = {"type": "ByteLevel", "add_prefix_space": adds_space}
-    cls, sep = (vocab[x] for x in ("<s>", "</s>"))
     return {
         "added_tokens": [_added(x, vocab[x]) for x in names],
         "normalizer": None,
         "pre_tokenizer": byte_level | {"use_regex": True},
-        "post_processor": _processor("<s>", cls, "</s>", sep),
+        "post_processor": _processor(vocab["<s>"], vocab["</s>"], trims=True),
         "model": {
             "type": "BPE",
             "vocab": vocab,
@@ -100,14 +99,12 @@ def _added(content: str, id_: int) -> dict[str, Any]:
     return {"content": content, "id": id_, "normalized": False, "special": True}
 
 
-def _processor(
-    cls: str, cls_id: int, sep: str, sep_id: int, *, trim_offsets: bool = True
-) -> dict[str, Any]:
+def _processor(cls_id: int, sep_id: int, *, trims: bool) -> dict[str, Any]:
     return {
         "type": "RobertaProcessing",
-        "sep": [sep, sep_id],
-        "cls": [cls, cls_id],
-        "trim_offsets": trim_offsets,
+        "sep": ["</s>", sep_id],
+        "cls": ["<s>", cls_id],
+        "trim_offsets": trims,
         "add_prefix_space": False,
     }
 

@@ -76,9 +76,7 @@ NEW_PUNCTUATION = """
 """
 
 # Format characters that it does not remove.
-NEW_FORMATS = """
-    890-891 8e2 110cd 13430-1345f
-"""
+NEW_FORMATS = "890-891 8e2 110cd 13430-1345f"
 
 # What it takes for Chinese characters.
 IDEOGRAPHS = """

@@ -98,9 +98,8 @@ class TokenizerBase:
         """Returns the tokenizer whose `sidecars` are in a local folder."""
         values = tokenizer_files.read_values(folder)
         settings = TokenizerSettings.from_values(values, folder)
-        names = ("vocab.txt", "tokenizer.json")
-        files = [folder / name for name in names if (folder / name).is_file()]
-        return cls.from_settings((files or [folder / names[0]])[0], settings)
+        file = tokenizer_files.vocab_in(folder) or folder / "vocab.txt"
+        return cls.from_settings(file, settings)
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
         """Returns a tokenizer of other pieces, with the same added tokens."""
@@ -200,14 +199,14 @@ def load_vocab(
         if path.suffix in _OF_JSON:
             pieces = read_tokenizer(path).pieces
         else:
-            pieces = tokenizer_files.read_lines(
+            pieces = tokenizer_files.read_pieces(
                 path, is_of_hub=settings.is_of_hub
             )
     # Of other families, pieces mark where a word begins, not where it goes on.
+    is_json = str(path).endswith(_OF_JSON)
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
-        if str(path).endswith(_OF_JSON):
-            break
-        if 10 * sum(piece.startswith(mark) for piece in pieces) > len(pieces):
+        num_marked = sum(piece.startswith(mark) for piece in pieces)
+        if 10 * num_marked > len(pieces) and not is_json:
             raise InputError(
                 f"The vocabulary {path} is one of {family}: many pieces begin "
                 f"with {mark!r}. BERT marks a piece inside a word with ##; "

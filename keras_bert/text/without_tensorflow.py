@@ -112,16 +112,16 @@ class ListPreprocessor(CheckedSettings):
         budget = self.max_seq_length - 2 - between
         encoded = list(zip(*columns, strict=True))
         truncated = [sum(map(len, row)) > budget for row in encoded]
-        return [self._pack(*row) for row in encoded], np.array(truncated, bool)
+        rows = [self._pack(budget, *row) for row in encoded]
+        return rows, np.array(truncated, bool)
 
-    def _pack(self, first: Any, second: Any = None) -> Any:
+    def _pack(self, budget: int, first: Any, second: Any = None) -> Any:
         """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
         settings = self.tokenizer.settings
         side = settings.truncation_side
         if second is None:
-            first.truncate(self.max_seq_length - 2, direction=side)
+            first.truncate(budget, direction=side)
         else:
-            budget = self.max_seq_length - 2 - settings.pair_separators
             is_longer = len(first) > len(second) or not settings.is_of_hub
             least = max(budget - len(second), (budget + is_longer) // 2)
             first.truncate(min(len(first), least), direction=side)

@@ -7,7 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert.text.normalizers import Characters
-from keras_bert.text.offsets import TokensWithOffsets, locate
 from keras_bert.text.piece_models import KnownWords, WordPiece
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.words import blank_long_words, clean_text, split_words
@@ -18,7 +17,10 @@ class WordPieceSplitter(tf.Module):
 
     Attributes:
         implementation: What finds the word pieces.
+        trims: Whether the place of a token leaves out spaces around it.
     """
+
+    trims = False
 
     def __init__(self, tokenizer: TokenizerBase, library: ModuleType | None):
         """Takes tensorflow-text, or None to use plain TensorFlow."""
@@ -81,26 +83,18 @@ class WordPieceSplitter(tf.Module):
         ]
         return [x.merge_dims(1, 2) for x in (ids, *places)]
 
-    def locate(
-        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
-    ) -> Sequence[tf.RaggedTensor]:
-        """Ids and places, in bytes of clean texts -> in characters of texts."""
-        chars = Characters.of(texts)
+    def clean_chars(self, chars: Characters) -> tuple[Characters, tf.Tensor]:
+        """Characters of texts -> what they become, and its bytes, int32 [C]."""
         # Cleaning treats each character by itself, except for a final sigma,
         # which has as many bytes as the usual form.
         unique, index = tf.unique(chars.codes)
         clean = self.clean(tf.strings.unicode_encode(unique[:, None], "UTF-8"))
-        sizes = tf.gather(tf.strings.length(clean), index)
-        return locate(columns, chars, chars, sizes)
+        return chars, tf.gather(tf.strings.length(clean), index)
 
-    def finish(
-        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
-    ) -> TokensWithOffsets:
-        """Ids and places in characters -> with the places in bytes."""
-        ids, starts, ends = columns
-        return TokensWithOffsets.of_chars(
-            texts, ids, starts.values, ends.values
-        )
+    def trim(
+        self, columns: Sequence[tf.RaggedTensor]
+    ) -> Sequence[tf.RaggedTensor]:
+        return columns  # no word piece has a space
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]."""

@@ -94,10 +94,7 @@ def _words_of_one(settings: TokenizerSettings) -> str:
 
 
 def _drop(texts: tf.Tensor) -> tf.Tensor:
-    # Removes invalid bytes; slow.
-    texts = tf.strings.unicode_transcode(
-        texts, "UTF-8", "UTF-8", errors="ignore"
-    )
+    texts = text_ops.drop_invalid(texts)
     return tf.strings.regex_replace(texts, f"[{_DROPPED}]", "")
 
 

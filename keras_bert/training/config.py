@@ -41,6 +41,15 @@ class DeviceConfig(CheckedSettings):
     steps_per_execution: int = 1
     jit_compile: str = setting("auto", choices=("auto", "on", "off"))
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tpu and self.distribution_strategy != "tpu":
+            raise InputError(
+                f"tpu is {self.tpu!r}, but the distribution_strategy is "
+                f"{self.distribution_strategy}; give the distribution_strategy "
+                "tpu, or leave tpu out."
+            )
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig(DeviceConfig):

@@ -274,15 +274,14 @@ def gather_rows(values: Any) -> Any:
     if num_replicas() == 1 or not tf.nest.flatten(values):
         return values
 
-    def gather(
-        x: tf.Tensor,
-    ) -> tf.Tensor:  # one by one: a call takes tensors of one dtype
+    def gather(x: tf.Tensor) -> tf.Tensor:
         before, after = _num_other_rows(tf.shape(x)[0])
         rest = [[0, 0]] * (len(x.shape) - 1)
         padded = tf.pad(x, [[before, after], *rest])
         padded = tf.ensure_shape(padded, [None, *x.shape[1:]])
         return sum_over_replicas(padded)
 
+    # One by one: a call takes tensors of one dtype.
     return tf.nest.map_structure(gather, values)
 
 

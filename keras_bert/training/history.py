@@ -48,13 +48,6 @@ class History:
         """The last row; only its step if the table of the run is missing."""
         return self.rows[-1] if self.rows else {"step": self._last_step}
 
-    @property
-    def lacks_held_out_metrics(self) -> bool:
-        """Whether the last row has `last_step`, but no held-out metrics."""
-        row = self.rows[-1] if self.rows else {}
-        is_evaluated = any(name.startswith(HELD_OUT) for name in row)
-        return row.get("step") == self._last_step and not is_evaluated
-
     def add(self, row: Row) -> None:
         """Adds a row; one with the step of the last row is joined to it."""
         if self.rows and self.rows[-1]["step"] == row["step"]:

@@ -146,7 +146,7 @@ class _Run:
             )
             if self.step and self.callbacks:
                 logging.warning(
-                    "Callbacks such as EarlyStopping count anew from step "
+                    "Callbacks such as EarlyStopping start to count at step "
                     f"{self.step}, where the run resumes."
                 )
             self.callbacks.call("on_train_begin")
@@ -230,8 +230,11 @@ class _Run:
         """Whether the last process ended before it, or step 0 is evaluated."""
         if not (self.setup.held_out_batches or self.setup.selection):
             return False
+        rows = self.history.rows
         is_lacking = (
-            self.history.lacks_held_out_metrics
+            bool(rows)
+            and rows[-1]["step"] == self.step
+            and not any(name.startswith(HELD_OUT) for name in rows[-1])
             and self.stopping.interval_is_over(self.step)
         )
         is_first = self.step == 0 and self.setup.evaluates_first

@@ -85,6 +85,9 @@ class RunFolder:
         if self.is_written and best.is_dir():
             self.fingerprint.check_is_that_of(best, self.path)
             remove(best)
+        if self.is_written:
+            # Of an earlier run; they would be taken for those of this one.
+            remove(self.path / "eval_results.json")
         return None
 
     def check_is_writable(self) -> None:

@@ -190,7 +190,12 @@ class Steps:
             if key[1] == "loss":
                 loss += value
         if counts_step:
-            self._note_if_not_finite(loss)
+            self._num_steps.assign_add(1)
+            is_first = self._first_nonfinite_step == 0
+            is_first &= ~tf.math.is_finite(loss)
+            self._first_nonfinite_step.assign(
+                tf.where(is_first, self._num_steps, self._first_nonfinite_step)
+            )
         for output, objective in self.objectives.items():
             loss = metrics[_name(output, "loss")]
             for metric, function in objective.of_mean_loss.items():
@@ -200,13 +205,6 @@ class Steps:
             for name, objective in self.objectives.items()
         )
         return {"loss": loss} | metrics | {"loss": loss}
-
-    def _note_if_not_finite(self, loss: tf.Tensor) -> None:
-        self._num_steps.assign_add(1)
-        is_first = (self._first_nonfinite_step == 0) & ~tf.math.is_finite(loss)
-        self._first_nonfinite_step.assign(
-            tf.where(is_first, self._num_steps, self._first_nonfinite_step)
-        )
 
 
 def _name(output: str, metric: str) -> str:

@@ -6,7 +6,6 @@ of a query and of a document, and the relevance, a whole number; or it is a
 file of trec_eval, with a fourth column and without a header.
 """
 
-import collections
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,18 +69,11 @@ class Collection:
     def check_ids(self, ids: Sequence[str]) -> None:
         """Takes the ids of all documents.
 
-        Raises InputError if one is there twice, or if no judged document is
-        there; warns if some are not there.
+        Raises InputError if no judged document is among them; warns if some
+        are not.
         """
-        known = set(ids)
-        if len(known) < len(ids):
-            (twice, _), *_ = collections.Counter(ids).most_common(1)
-            raise InputError(
-                f"Two documents of {self.folder} have the id {twice!r}; give "
-                "each its own."
-            )
         judged = set().union(*self.qrels.values())
-        if unknown := judged - known:
+        if unknown := judged.difference(ids):
             if unknown == judged:
                 raise InputError(
                     f"{self.folder} has none of the judged documents, such as "
@@ -126,7 +118,12 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
                 f"The relevance of {document!r} for the query {query!r} in "
                 f"{folder / name} is {relevance!r}, but must be a whole number."
             )
-        qrels.setdefault(query, {})[document] = int(relevance)
+        value, judged = int(relevance), qrels.setdefault(query, {})
+        if judged.setdefault(document, value) != value:
+            raise InputError(
+                f"{folder / name} judges {document!r} for the query {query!r} "
+                "twice, with different relevances; remove one of them."
+            )
     return Collection(folder, {query: texts[query] for query in qrels}, qrels)
 
 
@@ -163,7 +160,8 @@ def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
 
 
 def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
-    """Yields the rows of a file of JSON lines; each has an id and a text."""
+    """Yields the rows of a JSON lines file; each has a text and its own id."""
+    known: set[str] = set()
     for number, row in enumerate(readers.jsonl(test=name)(folder, "test"), 1):
         for field in ("_id", "text"):
             if not isinstance(row.get(field), str):
@@ -171,4 +169,10 @@ def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
                     f"The {field} of {what} {number} of {folder / name} is "
                     "missing or not a text."
                 )
+        if row["_id"] in known:
+            raise InputError(
+                f"The {what} {number} of {folder / name} has the id "
+                f"{row['_id']!r}, which another one has too; give each its own."
+            )
+        known.add(row["_id"])
         yield row

@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,14 +110,28 @@ def distill(
         kind, _ = read_kind(checkpoint_of_teacher)
         text_fields = kind.spec.text_fields
 
+    # `finetune` calls it when it has checked everything else.
+    def read(data_dir: Path, split: str) -> Iterator[Row]:
+        if not vectors_file.exists():
+            embed_files(
+                teacher,
+                input_file,
+                vectors_file,
+                field=field,
+                batch_size=config.eval_batch_size,
+            )
+        vectors = np.load(vectors_file, mmap_mode="r")
+        for number, text in enumerate(read_texts(input_file, field)):
+            is_held_out = number % _HELD_OUT == 0
+            if text.strip() and is_held_out == (split != "train"):
+                yield {text_fields[0]: text, "label": vectors[number].tolist()}
+
     own = {"dense": "", "dimensions": "", "loss": "vector"}
     task = Task(
         kind="embedding",
         text_fields=text_fields,
         metrics=("cosine",),
-        read=_reader(
-            teacher, input_file, field, vectors_file, text_fields[0], config
-        ),
+        read=read,
         settings=dataclasses.asdict(teacher.settings) | own,
         test_files={},
     )
@@ -133,33 +147,6 @@ def distill(
         overwrite_output_dir=overwrite_output_dir,
         callbacks=callbacks,
     )
-
-
-def _reader(
-    teacher: Embedder,
-    input_file: str,
-    field: str | None,
-    vectors_file: Path,
-    text_field: str,
-    config: FinetuningConfig,
-) -> Callable[[Path, str], Iterator[Row]]:
-    # `finetune` calls it when it has checked everything else.
-    def read(data_dir: Path, split: str) -> Iterator[Row]:
-        if not vectors_file.exists():
-            embed_files(
-                teacher,
-                input_file,
-                vectors_file,
-                field=field,
-                batch_size=config.eval_batch_size,
-            )
-        vectors = np.load(vectors_file, mmap_mode="r")
-        for number, text in enumerate(read_texts(input_file, field)):
-            is_held_out = number % _HELD_OUT == 0
-            if text.strip() and is_held_out == (split != "train"):
-                yield {text_field: text, "label": vectors[number].tolist()}
-
-    return read
 
 
 def _digest(teacher: Embedder, input_file: str, field: str | None) -> str:

@@ -22,6 +22,7 @@ from keras_bert.kinds.fields import check_text
 from keras_bert.models.rewired import with_hidden_states
 from keras_bert.predict.request_lines import (
     RequestLine,
+    by_column,
     count_lines,
     cut_chunks,
     json_object,
@@ -102,7 +103,12 @@ def embed_files(
             text.
     """
     files = expand_globs(input_file)
-    _check_output_file(output_file, ".jsonl" if layers else ".npy", files)
+    if to_path(output_file).suffix != (".jsonl" if layers else ".npy"):
+        raise InputError(
+            f"The output file is {output_file}, but must end with .npy, or "
+            "with .jsonl for the hidden states of layers."
+        )
+    check_is_no_input(output_file, files)
     columns = field.split(",") if field else ()
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)
@@ -150,17 +156,6 @@ def embed_files(
     return num_lines
 
 
-def _check_output_file(
-    file: str | Path, suffix: str, input_files: list[str]
-) -> None:
-    if to_path(file).suffix != suffix:
-        raise InputError(
-            f"The output file is {file}, but must end with .npy, or with "
-            ".jsonl for the hidden states of layers."
-        )
-    check_is_no_input(file, input_files)
-
-
 def read_texts(input_file: str, field: str | None) -> Iterator[str]:
     """Yields the texts of files that `embed_files` gives vectors, in order."""
     columns = field.split(",") if field else ()
@@ -179,21 +174,19 @@ def _text_of(line: RequestLine, field: str | None) -> str:
     """Returns the text of a line: the whole of it, or some of its fields."""
     place = capitalized(line.place)
     values = json_object(line.text)
-    parts = [line.text]
     if field is None:
         if line.number == 1 and values is not None:
             raise InputError(
                 f"{place} is a JSON object; give the field that has the text, "
                 "such as --field=text."
             )
+        parts = [line.text]
     else:
         names = field.split(",")
         if line.columns:
-            parts = line.text.split("\t")
-            is_whole = len(parts) == len(line.columns)
-            values = None
-            if is_whole:
-                values = dict(zip(line.columns, parts, strict=True))
+            cells = line.text.split("\t")
+            is_whole = len(cells) == len(line.columns)
+            values = by_column(line.columns, cells, names) if is_whole else None
         if values is None or not values.keys() >= {*names}:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "

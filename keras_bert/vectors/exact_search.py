@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError, check_choice, check_count
 
-SIMILARITIES = ("cosine", "dot")
 # These bound the memory: the scores of one block are 16 MB.
 _QUERIES_PER_BLOCK = 256
 _VECTORS_PER_BLOCK = 16_384
@@ -78,7 +77,7 @@ class TopVectors:
     def __init__(
         self, queries: np.ndarray, top_k: int, *, similarity: str = "cosine"
     ):
-        check_choice("similarity", similarity, SIMILARITIES)
+        check_choice("similarity", similarity, ("cosine", "dot"))
         check_count("top_k", top_k)
         self._is_cosine = similarity == "cosine"
         self._queries = self._read(queries, "queries")

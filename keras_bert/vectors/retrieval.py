@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, write_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.predict.network import import_extra
 from keras_bert.progress import Progress
 from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
@@ -86,7 +86,7 @@ def evaluate_retrieval(
         FileNotFoundError: If a file is missing.
         InputError: If a line of a file is wrong, or trec_eval is missing.
     """
-    import_trec_eval()  # now, not after hours of search
+    _import_trec_eval()  # now, not after hours of search
     if output_dir is not None:
         check_output_dir(output_dir)
     config = config or RetrievalConfig()
@@ -162,16 +162,8 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
     return chosen
 
 
-def import_trec_eval() -> ModuleType:
-    """Raises InputError if trec_eval is not installed."""
-    try:
-        import pytrec_eval
-    except ImportError as error:
-        raise InputError(
-            "The metrics of retrieval need trec_eval; "
-            "pip install 'keras-bert-tf[retrieval]'."
-        ) from error
-    return pytrec_eval
+def _import_trec_eval() -> Any:
+    return import_extra("pytrec_eval", "retrieval")
 
 
 def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
@@ -215,7 +207,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
                     f"The relevance of {document} for {query} is {relevance}, "
                     "but must be a whole number."
                 )
-    evaluator = import_trec_eval().RelevanceEvaluator(
+    evaluator = _import_trec_eval().RelevanceEvaluator(
         # Its C code takes no numbers of NumPy.
         {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},
         set(_METRICS.values()),

@@ -89,24 +89,19 @@ def _read_torch(folder):
     return [array.read() for array in read_pytorch(file).values()]
 
 
-def _read_base(folder):
-    return BaseModel.beside(folder / "model.safetensors")
-
-
-def _read_vocab(folder):
-    return load_vocab(folder / "vocab.txt")
-
-
 CASES = {
     "model.safetensors": (_safetensors, _read_weights),
     "model.safetensors.index.json": (_shards, _read_weights),
     "tf_model.h5": (_h5, _read_weights),
-    "adapters.json": (_adapters, _read_base),
+    "adapters.json": (
+        _adapters,
+        lambda x: BaseModel.beside(x / "model.safetensors"),
+    ),
     "zip.bin": (functools.partial(_torch, "zip.bin"), _read_torch),
     "legacy.bin": (functools.partial(_torch, "legacy.bin"), _read_torch),
     "bert_model.ckpt.index": (_tensorflow, _read_weights),
     "bert_model.ckpt.data-00000-of-00001": (_tensorflow, _read_weights),
-    "vocab.txt": (_text_files, _read_vocab),
+    "vocab.txt": (_text_files, lambda x: load_vocab(x / "vocab.txt")),
     "tokenizer.json": (_text_files, tokenizer_values),
     "tokenizer_config.json": (_text_files, tokenizer_values),
     "config.json": (_text_files, lambda x: Checkpoint.of(x).config),

@@ -51,6 +51,13 @@ NAMES = [
     for begin, heads in _CLASSES.items()
     for head in heads
 ]
+FOLDERS = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(x, marks=[] if x in _QUICK else pytest.mark.slow)
+        for x in NAMES
+    ],
+)
 _BUILD = {
     "MaskedLM": lambda c: models.build_pretraining_model(
         c, next_sentence=False
@@ -102,13 +109,7 @@ def test_all_folders_are_here(shared):
     }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(x, marks=[] if x in _QUICK else pytest.mark.slow)
-        for x in NAMES
-    ],
-)
+@FOLDERS
 def test_outputs_are_those_of_transformers(shared, name):
     folder = _folder(shared, name)
     values = dict(np.load(folder / "expected.npz"))
@@ -141,13 +142,7 @@ def test_outputs_are_those_of_transformers(shared, name):
     assert compared >= 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(x, marks=[] if x in _QUICK else pytest.mark.slow)
-        for x in NAMES
-    ],
-)
+@FOLDERS
 def test_written_back_it_is_the_same(shared, tmp_path, name):
     folder = _folder(shared, name)
     config = Checkpoint.of(folder).config
@@ -318,6 +313,9 @@ def test_other_spellings_of_a_config():
           "hidden_size": 12}, "head_dim of 5"),
         ({"model_type": "gte", "rope_parameters": {"rope_type": "yarn"}},
          "the types default, linear and ntk are known"),
+        ({"model_type": "nomic_bert",
+          "rope_parameters": {"partial_rotary_factor": 0.5}},
+         "partial_rotary_factor': 0.5}, but the types default, linear"),
         ({"model_type": "new", "logn_attention_scale": True},
          "logn_attention_scale True"),
         ({"model_type": "modernbert", "num_hidden_layers": 3,

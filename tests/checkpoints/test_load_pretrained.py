@@ -1,9 +1,6 @@
 import dataclasses
-import json
 
-import numpy as np
 import pytest
-from conftest import randomize
 from safetensors.numpy import save_file
 from small_checkpoint import write_checkpoint
 
@@ -20,15 +17,10 @@ from keras_bert.text.vocab import load_vocab
 
 
 @pytest.fixture
-def checkpoint(config, vocab_file, tmp_path):
-    model = build_pretraining_model(config)
-    randomize(model)
-    folder = tmp_path / "pretrained"
-    folder.mkdir()
-    weights = {w.path: w.numpy() for w in model.weights}
-    save_file(weights, folder / "model.safetensors")
-    (folder / "bert_config.json").write_text(config.to_json())
-    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+def checkpoint(config, tmp_path):
+    folder = write_checkpoint(
+        tmp_path / "pretrained", config, build=build_pretraining_model
+    )
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     return folder
 
@@ -115,31 +107,6 @@ def test_rows_that_no_word_piece_uses(checkpoint, config):
     assert BertConfig.from_json(
         checkpoint / "new" / "bert_config.json"
     ).vocab_size == len(load_vocab(checkpoint / "new" / "vocab.txt"))
-
-
-def test_vectors_of_minilm(shared):
-    """Equal to transformers; see golden/minilm."""
-    folder = shared / "golden" / "minilm"
-    expected = np.load(folder / "expected.npz")
-    loaded = load_pretrained(shared / "data/checkpoints/all-MiniLM-L6-v2")
-    texts = json.loads((folder / "texts.json").read_text())
-    singles = [i for i, (_, second) in enumerate(texts) if second is None]
-    features = loaded.preprocessor([texts[i][0] for i in singles])
-    outputs = loaded.encoder(features)
-    np.testing.assert_allclose(
-        outputs["pooled_output"],
-        expected["pooled_output"][singles],
-        atol=1e-4,
-        rtol=0,
-    )
-    is_token = features["input_mask"].numpy() == 1
-    wanted = expected["sequence_output"][singles]
-    np.testing.assert_allclose(
-        outputs["sequence_output"].numpy()[is_token],
-        wanted[expected["input_mask"][singles] == 1],
-        atol=1e-4,
-        rtol=0,
-    )
 
 
 def test_the_default_length_is_what_the_checkpoint_takes(

@@ -21,24 +21,6 @@ def test_the_settings_are_those_of_the_checkpoint(checkpoint):
     assert tokenizer.settings == settings
 
 
-@pytest.mark.parametrize(
-    ("piece", "given", "expected"),
-    [
-        ("", None, True),
-        ("Dogs", None, False),
-        ("Dogs", True, True),
-        ("", False, False),
-    ],
-)
-def test_a_vocabulary_alone_suggests_its_case(
-    vocab_file, piece, given, expected
-):
-    with vocab_file.open("a") as vocab:
-        vocab.write(piece)
-    tokenizer = load_tokenizer(vocab_file=vocab_file, do_lower_case=given)
-    assert tokenizer.do_lower_case == expected
-
-
 def test_a_missing_vocabulary_is_named(checkpoint):
     (checkpoint / "vocab.txt").unlink()
     for folder in (checkpoint, None):

@@ -87,14 +87,6 @@ def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
         _ = Checkpoint.of(checkpoint).arrays
 
 
-def test_every_config_of_bert(shared):
-    golden = shared / "golden"
-    of_bert = [*golden.glob("hub_heads/*/"), *golden.glob("tf_h5/TFBert*")]
-    assert len(of_bert) == 19
-    for folder in of_bert:
-        BertConfig.from_json(folder / "config.json")
-
-
 @pytest.mark.parametrize(
     ("file", "values", "message"),
     [

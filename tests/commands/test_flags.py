@@ -92,21 +92,6 @@ def test_a_parameter_becomes_a_flag():
     }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Grid:
-    """A grid.
-
-    Attributes:
-        grid_rate: The rate.
-        grid_size: The size.
-        grid_name: The name.
-    """
-
-    grid_rate: float = 0.5
-    grid_size: int = 3
-    grid_name: str = "a,b"
-
-
 def test_a_network_is_a_file_or_a_name(tmp_path, vocab_file):
     config = keras_bert.BertConfig(vocab_size=7)
     (tmp_path / "a.json").write_text(config.to_json())
@@ -115,17 +100,6 @@ def test_a_network_is_a_file_or_a_name(tmp_path, vocab_file):
     assert (tiny.hidden_size, tiny.vocab_size) == (128, 30522)
     assert read_bert_config("bert_tiny", vocab_file).vocab_size == 31
     assert read_bert_config(None, None) is None
-
-
-def test_the_flags_of_the_fields_make_a_config():
-    flags = make(
-        lambda: None,
-        "--grid_rate=1e-3",
-        "--grid_size=4",
-        define=lambda flags: flags.add_fields(_Grid),
-    )
-    flags.parse()
-    assert flags.config(_Grid) == _Grid(grid_rate=0.001, grid_size=4)
 
 
 @pytest.mark.parametrize(
@@ -383,7 +357,7 @@ def test_the_list_of_commands():
     done = _python("-m", "keras_bert", "completion", "zsh")
     assert (done.returncode, done.stderr) == (
         1,
-        "Error: There is only keras-bert completion bash.\n",
+        "Error: keras-bert completion supports only bash.\n",
     )
 
 
@@ -576,6 +550,11 @@ def test_a_full_disk_names_the_file(tmp_path):
             "extend_vocab",
             ["--checkpoint=a", "--output_dir=b", "--num_new_pieces=9"],
             "--num_new_pieces has no effect without --input_file",
+        ),
+        (
+            "pretrain",
+            ["--input_file=a", "--output_dir=b", "--generator_size=0.5"],
+            "--generator_size has no effect without --replaced_tokens",
         ),
         *(
             (

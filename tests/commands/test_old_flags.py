@@ -16,7 +16,7 @@ from keras_bert.commands.flags import Flags
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, config):
-    """A checkpoint in Google's format, text, records, MRPC and SQuAD."""
+    """A checkpoint in Google's format, a pair of texts, MRPC and SQuAD."""
     folder = tmp_path_factory.mktemp("google")
     write_checkpoint(folder / "ours", config)
     keras_bert.convert_checkpoint(
@@ -48,9 +48,6 @@ def folder(tmp_path_factory, config):
         content = json.dumps({"data": [{"paragraphs": paragraphs}]})
         for name in ("train", "dev"):
             (folder / f"{name}-v{version}.json").write_text(content)
-    (folder / "input.txt").write_text(
-        "the fox jumped .\na dog is lazy .\n\na film is good\nthe movie\n" * 9
-    )
     (folder / "pair.txt").write_text("the fox ||| a dog\n")
     return folder
 
@@ -132,32 +129,6 @@ def test_run_squad(folder, tmp_path, version, more):
     spec = json.loads((tmp_path / "squad" / "best" / "task.json").read_text())
     assert spec["settings"]["answers_may_be_missing"] == (version == "2.0")
     assert spec["settings"]["doc_stride"] == 3
-
-
-@pytest.mark.slow
-def test_create_pretraining_data_and_run_pretraining(folder, tmp_path):
-    out = _run(
-        "create_pretraining_data",
-        folder,
-        tmp_path,
-        "--input_file={I}/input.txt --output_file={O}/tf_examples.tfrecord "
-        "--vocab_file={B}/vocab.txt --do_lower_case=True --max_seq_length=12 "
-        "--max_predictions_per_seq=2 --masked_lm_prob=0.15 "
-        "--random_seed=12345 --dupe_factor=5",
-    )
-    assert "instances" in out
-    out = _run(
-        "run_pretraining",
-        folder,
-        tmp_path,
-        "--input_file={O}/tf_examples.tfrecord --output_dir={O}/pretraining "
-        "--do_train=True --do_eval=True "
-        "--bert_config_file={B}/bert_config.json "
-        "--init_checkpoint={B}/bert_model.ckpt --train_batch_size=4 "
-        "--max_seq_length=12 --max_predictions_per_seq=2 --num_train_steps=3 "
-        "--num_warmup_steps=1 --learning_rate=2e-5",
-    )
-    assert "val_masked_lm_loss = " in out
 
 
 def test_extract_features(folder, tmp_path):

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import randomize
 from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
+from small_checkpoint import write_checkpoint
 from small_family import write_family
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
@@ -49,24 +49,16 @@ _SETTINGS = {"sentence_transformers": {"max_seq_length": 16}}
 NOT_GOOGLE = {"BertForTokenClassification", "BertForMultipleChoice"}
 
 
-def _save(model, config, folder, vocab_file):
-    arrays = {weight.path: weight.numpy() for weight in model.weights}
-    _write(arrays, config, folder, vocab_file)
-
-
-def _write(arrays, config, folder, vocab_file):
-    folder.mkdir()
-    save_file(arrays, folder / "model.safetensors")
-    (folder / "bert_config.json").write_text(config.to_json())
-    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
-
-
 @pytest.fixture(params=BUILDERS)
-def saved(request, config, tmp_path, vocab_file):
-    model = BUILDERS[request.param](config)
-    randomize(model)
-    _save(model, config, tmp_path / "ours", vocab_file)
+def saved(request, config, tmp_path):
+    build = BUILDERS[request.param]
+    write_checkpoint(tmp_path / "ours", config, build=build)
     return request.param, tmp_path
+
+
+@pytest.fixture
+def saved_encoder(config, tmp_path):
+    return write_checkpoint(tmp_path / "ours", config)
 
 
 def _assert_same_weights(folder, other):
@@ -169,9 +161,12 @@ def test_the_padding_id_is_that_of_the_tokenizer(tmp_path):
     assert values["sep_token_id"] == values["eos_token_id"] == 2
 
 
-def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
-    model = build_classifier(config, num_labels=2)
-    _save(model, config, tmp_path / "ours", vocab_file)
+def test_labels_and_tokenizer_settings_are_kept(config, tmp_path):
+    write_checkpoint(
+        tmp_path / "ours",
+        config,
+        build=lambda c: build_classifier(c, num_labels=2),
+    )
     task = {"kind": "my_own", "labels": ["bad", "gut"], "settings": {"a": 1}}
     task |= {"text_fields": ["text"], "metrics": []}
     (tmp_path / "ours" / "task.json").write_text(json.dumps(task))
@@ -205,9 +200,8 @@ def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
     ("capital", "do_lower_case"), [("", True), ("Fox", False)]
 )
 def test_the_vocabulary_tells_the_case_if_nothing_else_does(
-    config, tmp_path, vocab_file, capital, do_lower_case
+    saved_encoder, tmp_path, capital, do_lower_case
 ):
-    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
     with (tmp_path / "ours" / "vocab.txt").open("a") as vocab:
         vocab.write(capital)
     for to in FORMATS:
@@ -221,9 +215,9 @@ def test_the_vocabulary_tells_the_case_if_nothing_else_does(
             assert values["do_lower_case"] == do_lower_case
 
 
-def test_impossible_conversions_are_named(config, tmp_path, vocab_file, caplog):
+def test_impossible_conversions_are_named(config, tmp_path, caplog):
     config = dataclasses.replace(config, directionality="left_to_right")
-    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
+    write_checkpoint(tmp_path / "ours", config)
     with pytest.raises(ValueError, match="no counterpart in transformers"):
         convert_checkpoint(tmp_path / "ours", tmp_path / "hf", "huggingface")
     with pytest.raises(ValueError, match="no format 'onnx'; choose one of"):
@@ -254,7 +248,10 @@ def test_bert_large_stays_under_3_gb(tmp_path, vocab_file):
         for path in [weight.path]
         for i in range(24 if path.startswith("layer_0/") else 1)
     }
-    _write(arrays, config, tmp_path / "keras", vocab_file)
+    (tmp_path / "keras").mkdir()
+    save_file(arrays, tmp_path / "keras" / "model.safetensors")
+    (tmp_path / "keras" / "bert_config.json").write_text(config.to_json())
+    shutil.copy(vocab_file, tmp_path / "keras")
     for source, to in (
         ("keras", "huggingface"),
         ("huggingface", "google_tf1"),
@@ -275,12 +272,6 @@ def test_bert_large_stays_under_3_gb(tmp_path, vocab_file):
             shutil.rmtree(out)
         else:
             out.rename(tmp_path / to)
-
-
-@pytest.fixture
-def saved_encoder(config, tmp_path, vocab_file):
-    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
-    return tmp_path / "ours"
 
 
 @pytest.mark.parametrize("to", FORMATS)

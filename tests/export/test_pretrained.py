@@ -6,8 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import randomize, write_vocab
-from safetensors.numpy import save_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
@@ -26,16 +25,6 @@ from keras_bert.text.tokenizer import BertTokenizer
 _TEXTS = ["a [MASK] film", "the quick brown fox jumped over [MASK]", "", "dog"]
 
 
-def _save(model, folder, config):
-    randomize(model)
-    write_vocab(folder)
-    save_file(
-        {weight.path: weight.numpy() for weight in model.weights},
-        folder / "model.safetensors",
-    )
-    (folder / "bert_config.json").write_text(config.to_json())
-
-
 @pytest.fixture(scope="module")
 def version(exported):
     return exported("encoder")
@@ -43,7 +32,7 @@ def version(exported):
 
 @pytest.fixture(scope="module")
 def checkpoint(version):
-    return version.parent.parent
+    return version.parent.parent / "checkpoint"
 
 
 @pytest.fixture(scope="module")
@@ -128,15 +117,12 @@ def test_a_text_that_is_too_long_to_fill_is_refused(config, vocab_file):
 @pytest.fixture
 def encoder_checkpoint(config, tmp_path):
     """A checkpoint without a pooler and without a masked-LM head."""
-    encoder = build_encoder(config)
-    folder = tmp_path / "encoder"
-    folder.mkdir()
-    _save(
-        keras.Model(encoder.input, encoder.output["sequence_output"]),
-        folder,
-        config,
-    )
-    return folder
+
+    def build(config):
+        encoder = build_encoder(config)
+        return keras.Model(encoder.input, encoder.output["sequence_output"])
+
+    return write_checkpoint(tmp_path / "encoder", config, build=build)
 
 
 def test_an_encoder_without_heads(encoder_checkpoint, tmp_path):

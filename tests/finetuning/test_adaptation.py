@@ -21,7 +21,6 @@ from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
 from keras_bert.finetuning.run import FinetuningConfig, finetune
-from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import distribute, precision
@@ -293,22 +292,6 @@ def test_a_run_resumes_with_its_base_only(folder, results):
 
 
 @pytest.mark.parametrize(
-    ("settings", "frozen"),
-    [
-        ({"freeze_embeddings": True}, ("embeddings/",)),
-        ({"num_frozen_layers": 1}, ("embeddings/", "layer_0/")),
-        ({"num_frozen_layers": 2}, ("embeddings/", "layer_0/", "layer_1/")),
-    ],
-)
-def test_what_is_frozen(config, settings, frozen):
-    model = build_classifier(config, num_labels=2)
-    adapt(model, dataclasses.replace(CONFIG, **settings))
-    assert [w.path for w in model.non_trainable_weights] == [
-        w.path for w in model.weights if w.path.startswith(frozen)
-    ]
-
-
-@pytest.mark.parametrize(
     ("name", "spec"),
     [
         ("classification", {"labels": TASK.labels}),
@@ -333,25 +316,6 @@ def test_every_kind_takes_adapters(folder, config, name, spec):
     assert [path for path in trained if path.startswith("layer")] == adapters
     head = [path for path in trained if path not in adapters]
     assert head and not any(path.startswith("embeddings") for path in head)
-
-
-@pytest.mark.slow
-def test_frozen_weights_stay_as_they_are(folder):
-    config = dataclasses.replace(CONFIG, num_train_epochs=1)
-    config = dataclasses.replace(config, num_frozen_layers=1, layer_decay=0.5)
-    _finetune(folder, "frozen", config)
-    run = folder / "frozen/checkpoints/step-00000003"
-    before, after = _weights(folder / "base"), _weights(run)
-    frozen = "embeddings/", "layer_0/"
-    for path, weight in after.items():
-        if path in before and path not in HEAD:
-            is_equal = (weight == before[path]).all()
-            assert is_equal == path.startswith(frozen), path
-    state = load_file(run / "training_state.safetensors")
-    num_trained = sum(not path.startswith(frozen) for path in after)
-    assert sum(x.ndim > 0 for n, x in state.items() if "Adam" in n) == (
-        2 * num_trained
-    )
 
 
 def _train(folder, strategy, config, num_steps=4):
@@ -435,19 +399,9 @@ def test_adapters_learn_in_other_precisions(folder, precision, optimizer):
     assert b.dtype == "float32" and np.abs(b).max() > 1e-3
 
 
-def test_the_factors_of_the_learning_rate():
-    assert learning_rate_factors(CONFIG, 2) == {}
-    assert learning_rate_factors(LORA, 2) == {}
-    config = dataclasses.replace(
-        CONFIG, layer_decay=0.5, head_learning_rate=0.04
-    )
-    assert learning_rate_factors(config, 2) == {
-        "^(embeddings|flatten_tokens|relative_positions)/": 0.125,
-        "^layer_0/": 0.25,
-        "^layer_1/": 0.5,
-        "^final_layer_norm/": 1.0,
-        "": 4.0,
-    }
+@pytest.mark.parametrize("config", [CONFIG, LORA])
+def test_the_same_rate_everywhere_needs_no_factors(config):
+    assert learning_rate_factors(config, 2) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""Which examples a batch has, in which order, and how much padding."""
+
 import numpy as np
 import pytest
 import tensorflow as tf

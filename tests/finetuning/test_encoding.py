@@ -1,3 +1,5 @@
+"""The files of encoded rows: made once, found again, and checked."""
+
 import dataclasses
 import functools
 import logging

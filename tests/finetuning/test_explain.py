@@ -58,7 +58,7 @@ def test_an_uneven_network_takes_more_steps(
     assert error() < 0.01 and not caplog.messages
     monkeypatch.setattr(explain, "_NUM_STEPS", (64,))
     assert error() > 0.01
-    assert "too uneven for the steps" in caplog.messages[-1]
+    assert "needs more steps than explain" in caplog.messages[-1]
 
 
 def test_the_score_is_the_log_odds_of_the_best_label(vocab_file, config):

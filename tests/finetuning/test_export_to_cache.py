@@ -57,3 +57,12 @@ def test_a_name_on_the_hub(checkpoint, exports, tmp_path, monkeypatch):
     folder = export_to_cache(url, tmp_path)
     assert folder.name.startswith("mini@main-")
     assert exports == [(url, 16)]
+
+
+def test_a_cache_on_a_store(checkpoint, exports, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = f"memory://{tmp_path.name}"
+    folder = export_to_cache(checkpoint, url)
+    assert (folder / "1" / "saved_model.pb").is_file()
+    assert export_to_cache(checkpoint, url) == folder and len(exports) == 1
+    assert not list(tmp_path.iterdir())

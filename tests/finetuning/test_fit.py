@@ -100,75 +100,31 @@ def test_fit_is_finetune_to_the_last_bit(
         np.testing.assert_array_equal(_weights(model)[path], weight, path)
 
 
-SLOW = pytest.mark.slow
-ANSWER = [{"text": "dog", "answer_start": 5}]
-
-
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize(
-    ("name", "settings", "x", "y", "asked", "key"),
+    ("of_kind", "x", "y", "asked", "key"),
     [
-        pytest.param(
-            "MultiLabelClassifier",
-            {},
-            TEXTS[:4],
-            [["good"], [], ["bad"], ["good", "bad"]],
-            ["a film"],
-            "labels",
-            marks=SLOW,
-        ),
-        pytest.param(
-            "TextRegressor",
-            {},
-            [("a dog", "a fox"), ("a film", "bad")] * 2,
-            np.array([0.5, 1, 2, 3]),
-            [("a", "dog")],
-            "score",
-            marks=SLOW,
-        ),
         (
-            "TokenClassifier",
-            {},
+            keras_bert.TokenClassifier,
             [["the", "dog"], ["a", "fox", "jumped"]],
             [["O", "B-A"], ["O", "B-A", "O"]],
             ["the dog"],
             "entities",
         ),
         pytest.param(
-            "QuestionAnswerer",
-            {"doc_stride": 3, "max_query_length": 4},
-            (["what is", "is it"], ["lazy dog", "over dog"]),
-            [ANSWER] * 2,
-            [("what", "a dog")],
-            "answer",
-            marks=SLOW,
-        ),
-        pytest.param(
-            "MultipleChoiceModel",
-            {},
-            [("a", ["dog", "fox"])] * 3,
-            [0, 1, 0],
-            [("a", ["film", "dog", "fox"])],
-            "choice",
-            marks=SLOW,
-        ),
-        pytest.param(
-            "TextEmbedder",
-            {},
+            keras_bert.TextEmbedder,
             [("a dog", "a fox", "bad")] * 3,
             None,
             ["a dog"],
             "embedding",
-            marks=SLOW,
+            marks=pytest.mark.slow,
         ),
     ],
 )
-def test_each_kind(name, settings, x, y, asked, key, checkpoint, tmp_path):
-    of_kind = getattr(keras_bert.finetuning, name)
-    model = of_kind.from_pretrained(checkpoint, **settings)
-    history = model.fit(
-        x, y, validation_data=(x, y), epochs=2, batch_size=len(asked) * 8
-    )
+def test_other_kinds(of_kind, x, y, asked, key, checkpoint, tmp_path):
+    """All kinds are in test_families; these read other texts when asked."""
+    model = of_kind.from_pretrained(checkpoint)
+    history = model.fit(x, y, validation_data=(x, y), epochs=2, batch_size=8)
     assert np.isfinite(history.history["loss"]).all()
     assert len(history.epoch) == 2
     (answer,) = model.predict(asked)
@@ -252,6 +208,25 @@ def test_an_output_dir_resumes_equal_data_only(checkpoint, tmp_path):
     with pytest.raises(keras_bert.InputError, match="other training rows"):
         fit(sorted(LABELS))
     assert keras_bert.load_finetuned(tmp_path / "out").training
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_the_metrics_are_those_of_this_run(checkpoint, tmp_path):
+    """Not those that another run left there, and a score of 0 counts too."""
+    (tmp_path / "eval_results.json").write_text('{"accuracy": 0.75}')
+    model = _classifier(checkpoint, ["bad", "good"])
+    model.fit(
+        TEXTS,
+        ["good"] * 12,
+        validation_data=(TEXTS, ["bad"] * 12),
+        epochs=2,
+        batch_size=4,
+        learning_rate=0.05,
+        output_dir=tmp_path,
+    )
+    assert model.training["metrics"] == {"accuracy": 0.0}
+    loaded = keras_bert.load_finetuned(tmp_path)
+    assert "metrics" not in loaded.training
 
 
 def _as_rows(x, y=None, fields=("text", "other"), has_pairs=True):
@@ -422,6 +397,10 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
      Says("validation_data is ([], [])")),
     ("another label to validate", _fit(
         TEXTS, LABELS, validation_data=(["a"], ["x"])), Says("Label 'x'")),
+    ("patience without rows to validate", _fit(
+        TEXTS, LABELS, config=keras_bert.FinetuningConfig(
+            early_stopping_patience=2)),
+     Says("early_stopping_patience is 2, but no validation rows say when")),
     ("before fit", lambda c: _classifier(c).predict(["a"]),
      Says("The model has no labels yet")),
     ("numbers", lambda c: _classifier(c).fit([1, 2], ["a", "b"]),

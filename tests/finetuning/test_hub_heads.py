@@ -11,9 +11,7 @@ from keras_bert.export.mask_filler import load_mask_filler
 from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.evaluation import Predictor
-from keras_bert.finetuning.run import finetune
 from keras_bert.predict.served_model import ServedModel
-from keras_bert.tasks.base import Task
 
 PAIR = ("text", "text_pair")
 TEXTS = [{"text": "A lovely film."}, {"text": "Paris, awful Paris"}]
@@ -325,23 +323,3 @@ def test_labels_are_replaced_and_ranks_are_asked_for_rightly(load):
     ):
         with pytest.raises(InputError, match=message):
             model.rank(query, documents, top_k=top_k)
-
-
-@pytest.mark.slow
-def test_a_reranker_is_trained(heads, tmp_path):
-    rows = [
-        {"query": "red", "document": "a red book", "label": 1},
-        {"query": "red", "document": "blue music", "label": 0},
-    ]
-    task = Task(
-        "reranker", ("query", "document"), ("pearson",), lambda *_: rows
-    )
-    finetune(
-        task,
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=heads / "reranker",
-        settings={"max_seq_length": 16},
-    )
-    model = load_finetuned(tmp_path / "out")
-    assert len(model.rank("red", ["a red book", "blue music"])) == 2

@@ -1,3 +1,5 @@
+"""A run of `finetune`: its results, its files, and what it refuses."""
+
 import csv
 import dataclasses
 import json
@@ -143,28 +145,6 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     assert [a["label"] for a in answers] == [p["label"] for p in predictions]
     np.testing.assert_allclose(_scores(answers), scores, atol=1e-5)
     assert list(answers[0]["scores"]) == ["first", "second"]
-
-
-@pytest.mark.slow
-def test_a_saved_model_replaces_nothing(checkpoint, tmp_path):
-    finetune(
-        _task(),
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=checkpoint,
-        config=dataclasses.replace(CONFIG, num_train_epochs=1),
-    )
-    model = load_finetuned(tmp_path / "out")
-    model.save(tmp_path / "copy")
-    rows = _rows(5, 4)
-    scores = _scores(model.predict(rows))
-    copied = load_finetuned(tmp_path / "copy")
-    np.testing.assert_allclose(_scores(copied.predict(rows)), scores, rtol=1e-6)
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "precious" / "file").write_text("kept")
-    with pytest.raises(ValueError, match="precious exists already"):
-        model.save(tmp_path / "precious")
-    assert (tmp_path / "precious" / "file").read_text() == "kept"
 
 
 @pytest.mark.slow
@@ -340,6 +320,25 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
     assert not (out / "A-x.tsv").exists()
 
 
+def test_the_first_validation_set_is_needed(checkpoint, tmp_path):
+    """Or the second one would choose the best model in its place."""
+    task = _task(validation_splits=("dev", "validation"))
+
+    def read(data_dir, split):
+        if split == "dev":
+            raise FileNotFoundError("no dev set")
+        return task.read(data_dir, split)
+
+    with pytest.raises(FileNotFoundError, match="no dev set"):
+        finetune(
+            dataclasses.replace(task, read=read),
+            tmp_path,
+            tmp_path / "out",
+            checkpoint=checkpoint,
+            config=dataclasses.replace(CONFIG, num_train_epochs=0.1),
+        )
+
+
 @pytest.mark.slow
 def test_regression_of_single_texts(checkpoint, tmp_path):
     splits = {
@@ -383,18 +382,6 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
     assert predictions[4]["predicted_score"] > predictions[0]["predicted_score"]
     assert not (tmp_path / "out" / "test_predictions.tsv").exists()
     assert not (tmp_path / "out" / "confusion_matrix.png").exists()
-
-    finetuned = load_finetuned(tmp_path / "out")
-    numbers = [
-        answer["score"] for answer in finetuned.predict(splits["validation"])
-    ]
-    finetuned.export(tmp_path / "served")
-    answers = _predict_in_a_new_process(
-        tmp_path / "served", [row["text"] for row in splits["validation"]]
-    )
-    np.testing.assert_allclose(
-        [answer["score"] for answer in answers], numbers, atol=1e-5
-    )
 
 
 def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):

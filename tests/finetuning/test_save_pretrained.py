@@ -197,6 +197,7 @@ def test_what_is_refused(config, tokenizer, tmp_path):
         (model, "vocab.txt", {}, "The tokenizer is 'vocab.txt'; give"),
         (model, tokenizer, {"output_dir": tmp_path / "here"}, "exists"),
         (model, tokenizer, {"labels": LABELS}, "without text_fields"),
+        (model, tokenizer, {"kind": "reranker"}, "without text_fields"),
         (model, tokenizer, task | {"labels": "abc"}, "give a list of strings"),
         (
             model,

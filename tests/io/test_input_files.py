@@ -35,12 +35,11 @@ def test_the_content_tells_whether_a_file_is_compressed(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
-@pytest.mark.parametrize("errors", ["strict", "replace"])
-def test_text_in_another_encoding(tmp_path, encoding, errors):
+def test_text_in_another_encoding(tmp_path, encoding):
     (tmp_path / "a.txt").write_bytes("여우 fox\n".encode(encoding))
     with (
         pytest.raises(InputError, match="a.txt holds zero bytes"),
-        open_text(tmp_path / "a.txt", errors=errors) as lines,
+        open_text(tmp_path / "a.txt", errors="replace") as lines,
     ):
         list(lines)
 

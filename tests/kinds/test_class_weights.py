@@ -88,6 +88,8 @@ def test_weights_by_label(text, expected):
         ({"class_weights": "yes=0"}, "class_weights is 'yes=0'; give balanced"),
         ({"class_weights": "yes=2,yes=3"}, "label=number for some of the"),
         ({"class_weights": "yes=2,3,1"}, "or a number for each of them"),
+        ({"class_weights": "yes=-2"}, "numbers are above 0"),
+        ({"class_weights": "yes=nan"}, "numbers are above 0"),
         ({"class_weights": "yes=inf"}, "numbers are above 0"),
         ({"class_weights": "yes=high"}, "numbers are above 0"),
         ({"class_weights": "2"}, "or a number for each of them"),

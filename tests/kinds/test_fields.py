@@ -106,6 +106,14 @@ def test_a_wrong_label_is_named(build, name, label, message):
         build(name).encode([row], labeled=True)
 
 
+def test_a_whole_number_below_0_is_not_an_id(build, monkeypatch):
+    """The kind of a user may return such numbers, which would be left out."""
+    kind = build("regression")
+    monkeypatch.setattr(kind, "gold", lambda rows: [3, -5])
+    with pytest.raises(InputError, match="regression has -5, but whole num"):
+        kind.encode([{"text": "a"}] * 2, labeled=True)
+
+
 @pytest.mark.parametrize("name", list(TEXT_FIELDS))
 def test_no_rows_have_no_answers(config, build, name):
     kind = build(name)

@@ -6,14 +6,10 @@ import pytest
 import tensorflow as tf
 from conftest import randomize
 from kind_examples import make_kind, serve
-from safetensors.numpy import save_file
 from sklearn import metrics
 
-from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.errors import InputError
 from keras_bert.finetuning import FinetunedModel, load_finetuned
 from keras_bert.kinds.examples import Examples
-from keras_bert.models.encoder import build_encoder
 
 LABELS = ("good", "bad", "long", "odd")
 ROWS = [
@@ -86,15 +82,6 @@ def test_balanced_weights_are_the_ratio_of_the_rows(build):
     learned = build("balanced").settings_from_data(rows)
     assert learned == {"class_weights": "5,5,0.2,5"}
     build(**learned)
-
-
-@pytest.mark.parametrize(
-    "weights", ["heavy", "1", "1,1,1,0", "1,1,1,-2", "1,nan,1,1", "1,inf,1,1"]
-)
-def test_wrong_class_weights_are_named(build, weights):
-    message = f"class_weights is '{weights}'; give balanced, label=number"
-    with pytest.raises(InputError, match=message):
-        build(weights)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -256,18 +243,6 @@ def test_tuned_thresholds_are_saved_and_served(
         {**answer, "scores": pytest.approx(answer["scores"], abs=1e-6)}
         for answer in answers
     ]
-
-
-def test_a_pretrained_encoder_is_loaded(build, model, config, tmp_path):
-    encoder = build_encoder(config)
-    randomize(encoder)
-    weights = {weight.path: weight.numpy() for weight in encoder.weights}
-    save_file(weights, tmp_path / "model.safetensors")
-    load_checkpoint(model, tmp_path)
-    for weight in model.weights:
-        if weight.path in weights:
-            np.testing.assert_array_equal(weight, weights.pop(weight.path))
-    assert not weights
 
 
 def test_reports(build, tmp_path):

@@ -79,15 +79,6 @@ def test_short_windows_are_not_padded_to_a_long_one(model):
         assert not np.any(outputs[i, 5:]) or lengths[i] > 5
 
 
-def test_a_network_never_gets_more_tokens_than_allowed(model, monkeypatch):
-    monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 100)
-    ids = tf.ones([101, 7], tf.int32)
-    ids = tf.RaggedTensor.from_tensor(ids)
-    counting = _Counting(model)
-    call_in_pieces(counting, {"input_ids": ids, "segment_ids": ids * 0})
-    assert counting.sizes == [14] * 7 + [3]
-
-
 def test_the_same_in_a_saved_model(model, features, monkeypatch, tmp_path):
     expected = call_in_pieces(model, features)
     monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 18)

@@ -19,7 +19,8 @@ from keras_bert.text.packing import pad
 
 def _texts(lengths):
     """Ids count from 10 in each text; segment 1 starts at its third token."""
-    input_ids = tf.ragged.range(10, 10 + tf.constant(lengths, tf.int32))
+    lengths = tf.convert_to_tensor(lengths, tf.int32)
+    input_ids = tf.ragged.range(10, 10 + lengths)
     segment_ids = tf.cast(input_ids > 11, tf.int32)
     return {"input_ids": input_ids, "segment_ids": segment_ids}
 
@@ -136,19 +137,8 @@ def test_the_layers_are_those_of_the_network(config):
     assert np.abs(call(features)["logits"] - before).max() > 0.01
 
 
-def _choices(lengths):
-    """Ids count from 10 in each text; segment 1 starts at its second token."""
-    input_ids = tf.ragged.range(
-        10, 10 + tf.convert_to_tensor(lengths, tf.int32)
-    )
-    return {
-        "input_ids": input_ids,
-        "segment_ids": tf.cast(input_ids > 10, tf.int32),
-    }
-
-
 def _packed(lengths, num_choices):
-    packed = pack_choices(_choices(lengths), num_choices)
+    packed = pack_choices(_texts(lengths), num_choices)
     assert {x.dtype for x in packed.values()} == {tf.int32}
     return {name: x.to_list() for name, x in packed.items()}
 
@@ -159,7 +149,7 @@ def test_choices_of_an_example_share_a_row():
             [[10, 11, 12, 10, 10, 11]],
             [[10, 11, 10, 11, 10, 11, 12, 13]],
         ],
-        "segment_ids": [[[0, 1, 1, 0, 0, 1]], [[0, 1, 0, 1, 0, 1, 1, 1]]],
+        "segment_ids": [[[0, 0, 1, 0, 0, 0]], [[0, 0, 0, 0, 0, 0, 1, 1]]],
         "input_mask": [[[1, 1, 1, 2, 3, 3]], [[1, 1, 2, 2, 3, 3, 3, 3]]],
         "position_ids": [[[0, 1, 2, 0, 0, 1]], [[0, 1, 0, 1, 0, 1, 2, 3]]],
         "cls_positions": [[[0, 3, 4]], [[0, 2, 4]]],
@@ -195,7 +185,7 @@ def test_choices_in_a_graph_for_any_number_of_choices():
         ]
     )
     def pack(lengths, num_choices):
-        packed = pack_choices(_choices(lengths), num_choices)
+        packed = pack_choices(_texts(lengths), num_choices)
         return packed["input_mask"].to_tensor(), packed[
             "cls_positions"
         ].to_tensor()

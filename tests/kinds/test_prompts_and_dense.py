@@ -152,18 +152,10 @@ def test_a_prompt_stands_before_each_text(embedder, vectors):
     assert embedder.size == 5
 
 
-def test_an_unknown_prompt_is_refused(embedder, tmp_path):
+def test_an_unknown_prompt_is_refused(embedder):
     message = "no prompt 'passage'; it has query, document, plain"
     with pytest.raises(InputError, match=message):
         embedder.embed(TEXTS, prompt_name="passage")
-    (tmp_path / "in.txt").write_text("a\n")
-    with pytest.raises(InputError, match=message):
-        embed_files(
-            embedder,
-            f"{tmp_path}/in.txt",
-            tmp_path / "out.npy",
-            prompt_name="passage",
-        )
 
 
 def test_files_are_read_with_a_prompt(embedder, tmp_path):

@@ -34,6 +34,12 @@ def test_answers_are_clipped_but_labels_must_be_in_the_range(kind):
             kind.encode([{"text": "a", "label": label}], labeled=True)
 
 
+def test_labels_of_a_reranker_are_from_0_to_1(config, vocab_file):
+    row = {"query": "a", "document": "the fox", "label": 3}
+    with pytest.raises(InputError, match="outside 0.0 to 1.0, the range of th"):
+        make_kind("reranker", vocab_file, config).encode([row], labeled=True)
+
+
 def test_metrics():
     metrics = get_kind("regression").metrics
     figures = {

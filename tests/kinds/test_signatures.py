@@ -81,6 +81,8 @@ def exported(request, config, tmp_path_factory):
     keras.utils.set_random_seed(1)
     model = kind.build_model(config)
     randomize(model)
+    if name == "token_classification":  # so that there are entities
+        model.get_layer("token_classifier").bias.assign([-9.0, 2.0, 2.0])
     version = export(model, kind, folder / "served")
     loaded = tf.saved_model.load(str(version))
     with pytest.MonkeyPatch.context() as patch:  # loading takes seconds
@@ -135,8 +137,22 @@ def test_tf_examples_get_the_same_answers(exported):
         np.testing.assert_array_equal(result, values)
 
 
+# A part of a text in an answer, and its place.
+_PARTS = {
+    "span": ("answer", "start", "end"),
+    "token_classification": (
+        "entities.text",
+        "entities.start",
+        "entities.end",
+    ),
+}
+
+
 def test_invalid_utf8_is_answered_with_valid_utf8(exported):
-    """A server cannot write other answers as JSON."""
+    """A server cannot write other answers as JSON.
+
+    Characters are counted in the text without the invalid bytes.
+    """
     name, _, rows, _, loaded = exported
     words = "the quick fox un aff able Élan 狐 film".encode().split()
     texts = []
@@ -151,6 +167,13 @@ def test_invalid_utf8_is_answered_with_valid_utf8(exported):
         if values.dtype == tf.string:
             for value in values.numpy().ravel():
                 value.decode()
+    parts = [outputs[x].numpy() for x in _PARTS.get(name, ())]
+    for text, *row in zip(texts, *parts, strict=name in _PARTS):
+        valid = text.decode(errors="ignore")
+        for part, start, end in zip(*map(np.atleast_1d, row), strict=True):
+            assert valid[start:end].split() == part.decode().split()
+    if parts:
+        assert np.sum(parts[0] != b"") > len(texts) / 2
 
 
 def test_which_kinds_classify_and_regress(exported):

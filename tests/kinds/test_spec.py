@@ -62,6 +62,12 @@ def test_a_setting_of_another_kind_is_refused():
         ("classification", {"label_smoothing": 1}, "must be below 1"),
         ("regression", {"min_value": "low"}, "min_value is 'low'"),
         ("multilabel", {"max_seq_length": 1.5}, "must be a whole number"),
+        ("token_classification", {"max_seq_length": 3}, "must be at least 4"),
+        (
+            "token_classification",
+            {"crf": True, "label_smoothing": 0.1},
+            "label_smoothing is 0.1, but the loss",
+        ),
     ],
 )
 def test_a_setting_with_a_wrong_value_is_named(name, settings, message):
@@ -93,6 +99,8 @@ def test_an_unknown_kind_lists_the_known_ones():
         ),
         ("regression", {"metrics": ("bleu",)}, "no metric 'bleu'; choose from"),
         ("regression", {"text_fields": ("a", "b", "c")}, "1 or 2 text_fields"),
+        ("reranker", {"text_fields": ("a", "a")}, "with different names, but"),
+        ("next_sentence", {"labels": ("a", "b", "c")}, "two labels, one for t"),
         ("span", {"text_fields": ("a",)}, "the kind span has 2 text_fields"),
         (
             "token_classification",

@@ -131,31 +131,6 @@ def test_a_text_gets_the_pooled_outputs_of_its_windows(
         np.testing.assert_allclose(output, expected, atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "classification",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in LABEL
-            if name != "classification"
-        ),
-    ],
-)
-def test_a_text_of_one_window_gets_the_same_answer_as_without(
-    config, build, name
-):
-    kind, plain = build(name, "mean"), build(name, "none")
-    model, alone = network(kind, config), plain.build_model(config)
-    copy_weights(model, alone)
-    rows = [row for i, row in enumerate(rows_of(kind)) if i in (1, 2, 4)]
-    answers, expected = (
-        FinetunedModel(network, kind, config).predict(rows)
-        for network, kind in ((model, kind), (alone, plain))
-    )
-    assert answers == expected
-
-
 def test_one_window_trains_as_without_windows(config, build):
     """The same loss and the same gradients, also with dropout."""
     rows = [row for i, row in enumerate(rows_of(build())) if i in (1, 2, 4)]

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -229,14 +228,3 @@ def test_a_sequence_does_not_change_its_neighbours(config, examples):
     assert is_other.sum() == 2
     changed = (before["masked_lm"] != after["masked_lm"]).numpy()
     np.testing.assert_array_equal(changed.any(-1), is_other)
-
-
-def test_save_and_load_is_identity(config, examples, tmp_path):
-    config = dataclasses.replace(config, directionality="left_to_right")
-    model = build_pretraining_model(config, packed=True)
-    randomize(model)
-    model.save(tmp_path / "packed.keras")
-    loaded = keras.models.load_model(tmp_path / "packed.keras")
-    inputs = _inputs(model, pack_sequences(examples))
-    for name, value in model(inputs).items():
-        np.testing.assert_array_equal(loaded(inputs)[name], value, name)

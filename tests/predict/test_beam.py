@@ -94,7 +94,7 @@ def test_a_runner_may_report_less(counters, expected, caplog):
 
 def test_without_beam_a_sentence_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    with pytest.raises(InputError, match="Beam is not installed; pip install"):
+    with pytest.raises(InputError, match="apache-beam is missing; run pip ins"):
         predict_files_with_beam("served", "text.txt", "out.jsonl")
 
 

@@ -2,16 +2,12 @@ import contextlib
 import functools
 import gzip
 import io
-import itertools
 import json
 
 import pytest
-from conftest import WORDS, randomize, write_vocab
-from kind_examples import make_kind
+from conftest import WORDS
 
 from keras_bert.errors import InputError
-from keras_bert.export.config import ExportConfig
-from keras_bert.export.finetuned import export_finetuned
 from keras_bert.predict import predict_files as module
 from keras_bert.predict import request_lines
 from keras_bert.predict.predict_files import predict_files, predict_lines
@@ -164,32 +160,6 @@ def test_wrong_input_leaves_nothing(served, files, tmp_path):
         with pytest.raises(InputError, match="would be CSV; name it .jsonl"):
             predict(served, None, out.with_name("a.csv.gz"))
     assert not out.parent.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings", [*itertools.product(["litert", "onnx"], ["float32", "int8"])]
-)
-def test_a_network_answers_files(config, files, tmp_path, settings):
-    version = _export(tmp_path, config, *settings)
-    assert predict_files(version, files, tmp_path / "out") == 1
-    assert len(_lines(tmp_path / "out")) == 27
-
-
-def _export(folder, config, *settings):
-    kind = make_kind(
-        "classification", write_vocab(folder), config, labels=("no", "yes")
-    )
-    model = kind.build_model(config)
-    randomize(model)
-    return export_finetuned(
-        model,
-        kind,
-        folder / "model",
-        config=ExportConfig(*settings),
-        bert_config=config,
-        training={},
-    )
 
 
 @pytest.mark.parametrize("lines", ["a film", b"a film", [b"a film"], [("a",)]])

@@ -68,17 +68,12 @@ def test_lines_are_json_or_columns():
     "line",
     [
         "a text",
-        "{braces}",
         "{",
-        "{}s",
         "{1, 2}",
         "[1]",
         "[Chorus]",
-        "5",
         "null",
         '"quoted"',
-        "'quoted'",
-        "a,b",
         " a ",
         "",
     ],
@@ -147,16 +142,11 @@ def test_columns_are_read_by_the_names_in_the_header():
             '{"left": "..."}.',
         ),
         (ONE, '{"Left": "a"}', "Line 2 has the fields Left, but the model"),
-        (ONE, '{" left": "a"}', "Line 2 has the fields  left, but the model"),
         (ONE, "{}", "Line 2 has no fields, but the model takes left;"),
-        (ONE, '{"left": {"left": "a"}}', "The left of line 2 must be a string"),
         (ONE, '{"left": ["a"]}', "The left of line 2 must be a string."),
         (ONE, '{"left": null}', "The left of line 2 must be a string."),
-        (ONE, '{"left": true}', "The left of line 2 must be a string."),
-        (ONE, '{"left": NaN}', "The left of line 2 must be a string."),
         (ONE, '{"left": "a"', "Line 2 begins like JSON, but is not a valid"),
         (ONE, '{"left": "a"},', "Line 2 begins like JSON"),
-        (ONE, '{"left": "a"} {"left": "b"}', "Line 2 begins like JSON"),
         (ONE, '{"left": ' + "[" * 100_000, "Line 2 begins like JSON"),
         (ONE, "{'left': 'a'}", "Line 2 begins like JSON"),
         (ONE, '["a"]', "Line 2 begins like JSON"),
@@ -169,19 +159,9 @@ def test_columns_are_read_by_the_names_in_the_header():
             "by tabs, or give a JSON object.",
         ),
         (ONE, "a\0", "Line 2 is not UTF-8, but perhaps UTF-16; convert"),
-        (PAIR, '["a", "b"]', "Line 2 begins like JSON"),
         (PAIR, '{"left": "a"}', "Line 2 has the fields left, but the model"),
-        (PAIR, "a,b", "Line 2 has 1 column, but the model takes 2"),
         (PAIR, "", "Line 2 has 1 column, but the model takes 2"),
-        (OF_LISTS, '{"left": "a", "endings": [["b"]]}', "The endings of line"),
         (OF_LISTS, '{"left": ["a"], "endings": ["b"]}', "The left of line 2"),
-        (
-            PAIR,
-            '{"left": "a", "right": ["b"]}',
-            "The right of line 2 must be a string.",
-        ),
-        (PAIR, '{"left": "a", "right": ', "Line 2 begins like JSON"),
-        (ONE, '{"left": 5}', "The left of line 2 must be a string."),
         (ONE, '{"left": "\\ud83d"}', "The left of line 2 has half of a"),
         (ONE, "caf\udce9", "Line 2 is not UTF-8; convert the text to UTF-8."),
         (OF_LISTS, "a", "The endings of line 2 must be a list of strings."),
@@ -238,25 +218,6 @@ def test_lines_of_files_know_their_file_and_its_header(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"]
-)
-def test_another_encoding_is_refused(tmp_path, encoding):
-    file = tmp_path / "a.txt"
-    text = "café\nétude\nà la carte"
-    if encoding != "latin-1":  # which has the same bytes for Latin letters
-        text += "\na film\n"
-    file.write_bytes(text.encode(encoding))
-    if encoding != "latin-1":
-        with pytest.raises(InputError, match="zero bytes, so it is not UTF-8"):
-            list(read_request_files([str(file)], ONE.inputs))
-        return
-    lines = list(read_request_files([str(file)], ONE.inputs))
-    answers, num_errors = answer_lines(ONE, lines)
-    assert num_errors == len(answers) >= 3
-    assert all("is not UTF-8" in answer["error"] for answer in answers)
-
-
-@pytest.mark.parametrize(
     "header",
     ["left,right,id", "left;right", '"left","right"', '"left"\t"right"']
     + ["\ufeffleft, right", "Left\tRight", "id\t left\tright "],
@@ -299,9 +260,14 @@ def test_a_repeated_column_is_a_list(tmp_path):
         "endings": ["a", "c"],
     }
     (tmp_path / "b.csv").write_text("left,left\na,b\n")
-    (line,) = read_request_files([f"{tmp_path}/b.csv"], ONE.inputs)
-    with pytest.raises(InputError, match="The left of line 2 .* be a string"):
-        read_request(ONE, line)
+    (tmp_path / "b.tsv").write_text("left\tleft\na\tb\n")
+    for line in read_request_files(
+        [f"{tmp_path}/b.csv", f"{tmp_path}/b.tsv"], ONE.inputs
+    ):
+        with pytest.raises(InputError, match="left of line 2 .* be a string"):
+            read_request(ONE, line)
+    for header in ("endings\tleft\tendings", "left\tendings\tendings"):
+        assert _joined(OF_LISTS, header, "a\ta\tb") == ["a|['a', 'b']"]
 
 
 @pytest.mark.parametrize(
@@ -344,7 +310,6 @@ def test_line_breaks_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
     ("requests", "message"),
     [
         ([["a"]], r"Request 1 is \['a'\], but must be a dict such as"),
-        ([("a", "b")], r"Request 1 is \('a', 'b'\), but must be a dict"),
         ([None], "Request 1 is None, but"),
         ("a", "must be a list of dicts such as"),
         (b"a", "must be a list of dicts"),
@@ -352,7 +317,6 @@ def test_line_breaks_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
         (None, "must be a list of dicts"),
         ([{"left": "a"}, {"text": "a"}], "Request 2 has the fields text, but"),
         ([{"left": b"a"}], "The left of request 1 must be a string"),
-        ([{"left": float("nan")}], "The left of request 1 must be a string"),
         ([{1: "a"}], "Request 1 has the fields 1, but"),
     ],
 )

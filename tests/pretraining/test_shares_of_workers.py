@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fsspec.implementations.memory import MemoryFileSystem
+from read_records import random_features
 
 from keras_bert.io.paths import to_path
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
@@ -21,24 +22,6 @@ BATCH_SIZE = 150  # more than an epoch, and not a multiple of the workers
 FIRST_STEP, NUM_STEPS = 3, 4
 SEED = 5
 _CHECKSUM_SIZE = 4  # is read with each record
-
-
-def _examples():
-    random = np.random.default_rng(3)
-    sizes = {
-        "input_ids": S,
-        "input_mask": S,
-        "segment_ids": S,
-        "masked_lm_positions": P,
-        "masked_lm_ids": P,
-        "next_sentence_labels": 1,
-    }
-    features = {
-        name: random.integers(0, V, (NUM_RECORDS, size))
-        for name, size in sizes.items()
-    }
-    features["masked_lm_weights"] = np.ones((NUM_RECORDS, P), "float32")
-    return features["input_ids"], serialize_examples(features)
 
 
 def _write(examples, tmp_path, place):
@@ -104,7 +87,8 @@ def _batches_of_worker(records, worker, num_workers, num_devices):
 def test_each_worker_reads_its_rows_and_no_other_byte(
     sizes_read, tmp_path, place, num_workers, num_devices
 ):
-    input_ids, examples = _examples()
+    features = random_features(NUM_RECORDS, S, P)
+    input_ids, examples = features["input_ids"], serialize_examples(features)
     files = _write(examples, tmp_path, place)
     sizes = np.array([len(x) for x in examples]) + _CHECKSUM_SIZE
     assert len(np.unique(sizes)) > 5  # so that one tells which were read

@@ -32,32 +32,19 @@ WRONG = [
     # One value in place of a list, and the reverse.
     (_predict("upper", instances="a"), "list"),
     (_predict("upper", instances={"text": "a"}), "list"),
-    (_predict("upper", instances={"text": ["a"]}), "list"),
-    (_predict("upper", instances=7), "list"),
-    (_predict("upper", instances=None), "list"),
-    (_predict("upper", instances=True), "list"),
     (_predict("upper", instances=[]), "list with a value"),
     (_predict("upper", inputs="a"), "shape"),
     (_predict("upper", inputs={"text": "a"}), "shape"),
-    (_predict("upper", inputs=None), "shape"),
-    (_predict("upper", inputs=7), "shape"),
     (_predict("upper", inputs={}), "Missing named input: text"),
     (_predict("upper", inputs=[["a"]]), "shape"),
     (_predict("upper", inputs=[{"text": "a"}]), "string"),
     (_predict("upper", instances=[["a"]]), "shape"),
     (_predict("upper", instances=[[]]), "shape"),
-    (_predict("upper", instances=[["a", "b"]]), "shape"),
     (_predict("upper", instances=["a", ["b"]]), "string"),
     (_predict("upper", instances=[{"text": ["a"]}]), "shape"),
     # Other types.
     (_predict("upper", instances=[1]), "string"),
-    (_predict("upper", instances=[1.5]), "string"),
-    (_predict("upper", instances=[True]), "string"),
-    (_predict("upper", instances=[None]), "string"),
     (_predict("upper", instances=["a", None]), "string"),
-    (_predict("upper", instances=["a", 7]), "string"),
-    (_predict("upper", instances=[float("nan")]), "string"),
-    (_predict("upper", instances=[{"text": None}]), "string"),
     (_predict("upper", instances=[{"text": 7}]), "string"),
     (_predict("upper", instances=[{"text": {"text": "a"}}]), "string"),
     (_predict("upper", instances=[{"b64": 7}]), "text"),
@@ -67,7 +54,6 @@ WRONG = [
         "string",
     ),
     # Other names.
-    (_predict("upper", instances=[{"Text": "a"}]), "text"),
     (_predict("upper", instances=[{"sentence": "a"}]), "text"),
     (_predict("upper", instances=[{"text": "a", "label": 1}]), "text"),
     (_predict("upper", instances=[{}]), "text"),
@@ -75,59 +61,41 @@ WRONG = [
     (_predict("upper", instances=[{"text": "a"}, "a"]), "element: 1"),
     (_predict("upper", instances=["\ud800"]), "surrogate"),
     (_predict("upper", inputs={"sentence": ["a"]}), "text"),
-    (_predict("upper", input=["a"]), "'inputs' or 'instances'"),
     (_predict("upper", texts=["a"]), "'inputs' or 'instances'"),
     (_predict("upper", instances=["a"], inputs=["a"]), "only one of"),
     (_predict("Upper", instances=["a"]), "upper"),
     (_predict("serve", instances=["a"]), "serving_default"),
     (_predict(None, instances=["a"]), "None not found"),
-    (_predict(["upper"], instances=["a"]), "serving_default"),
     (_predict({}, instances=["a"]), "serving_default"),
     # Pairs in other forms.
     (_predict("pair", instances=[["a", "b"]]), "left"),
-    (_predict("pair", instances=["a", "b"]), "left"),
-    (_predict("pair", instances=["a\tb"]), "left"),
     (_predict("pair", instances=[{"left": "a"}]), "right"),
     (_predict("pair", instances=[{"left": "a", "rigth": "b"}]), "right"),
     (_predict("pair", instances=[{"left": ["a"], "right": ["b"]}]), "shape"),
     (_predict("pair", instances={"left": ["a"], "right": ["b"]}), "list"),
-    (_predict("pair", inputs=["a", "b"]), "right"),
     (_predict("pair", inputs=[["a", "b"]]), "right"),
     (_predict("pair", inputs=[{"left": "a", "right": "b"}]), "right"),
     (_predict("pair", inputs={"left": "a", "right": "b"}), "shape"),
     (_predict("pair", inputs={"left": ["a"], "right": "b"}), "shape"),
-    (
-        _predict("pair", inputs={"left": ["a", "b"], "right": ["c"]}),
-        "left 2, right 1",
-    ),
     (_predict("pair", inputs={"left": ["a"], "right": []}), "right 0"),
     # Lists in a row.
     (_predict("tag", instances=["a b"]), "shape"),
     (_predict("tag", instances=[{"words": "a b"}]), "shape"),
     (_predict("tag", instances=[["a"], ["b", "c"]]), "same length"),
     (_predict("tag", instances=[["a", 7]]), "string"),
-    (_predict("tag", instances=[["a", None]]), "string"),
     (_predict("tag", instances=[["a", ["b"]]]), "string"),
     (_predict("tag", instances=[[["a"]]]), "shape"),
     # Not JSON, or not an object.
-    ((PREDICT, b"text"), "JSON Parse error"),
     ((PREDICT, b""), "JSON Parse error"),
     ((PREDICT, b"instances=a"), "JSON Parse error"),
-    ((PREDICT, b"{'instances': ['a']}"), "JSON Parse error"),
     ((PREDICT, b'{"instances": ["a",]}'), "JSON Parse error"),
     ((PREDICT, '{"instances": ["é"]}'.encode("latin-1")), "utf-8"),
     ((PREDICT, '{"instances": ["a"]}'.encode("utf-16")), "utf-8"),
     ((PREDICT, ["a"]), "object"),
-    ((PREDICT, "a"), "object"),
     # Examples.
-    ((CLASSIFY, {"examples": [{"x": 1.5}]}), "classif"),  # serving_default
     ((CLASSIFY, {"signature_name": "classify", "examples": "a"}), "list"),
     ((CLASSIFY, {"signature_name": "classify", "examples": {"x": 1}}), "list"),
     ((CLASSIFY, {"signature_name": "classify", "instances": ["a"]}), "'examp"),
-    ((CLASSIFY, {"signature_name": "classify", "examples": ["a"]}), "object"),
-    ((CLASSIFY, {"signature_name": "classify", "examples": [[]]}), "object"),
-    ((CLASSIFY, {"signature_name": "classify", "examples": [None]}), "object"),
-    ((CLASSIFY, {"signature_name": "classify", "examples": [{"y": 1}]}), "x"),
     (
         (CLASSIFY, {"signature_name": "classify", "examples": [{"x": "1"}]}),
         "type",
@@ -157,33 +125,20 @@ WRONG = [
         "input is empty, but must be string or array. A text or a list",
     ),
     (_embed(input=None), "string"),
-    (_embed(input=7), "string"),
-    (_embed(input=True), "string"),
     (_embed(input={"text": "a"}), "string"),
     (_embed(input=[["a", "b"]]), "string"),
     (_embed(input=["a", None]), "string"),
-    (_embed(input=[1, 2]), "Ids of tokens are refused"),
     (_embed(input=[[1, 2], [3]]), "Ids of tokens are refused"),
     (_embed(input="\ud800"), "surrogate"),
-    (_embed(instances=["a"], input=[{"text": "a"}]), "string"),
     (_embed(dimensions=2.0), "must be integer"),
-    (_embed(dimensions=3.0), "must be integer"),
     (_embed(dimensions=True), "must be integer"),
-    (_embed(dimensions=False), "must be integer"),
     (_embed(dimensions="2"), "must be integer"),
-    (_embed(dimensions=""), "must be integer"),
     (_embed(dimensions=0), "trained for"),
-    (_embed(dimensions=-1), "trained for"),
     (_embed(dimensions=4), "vectors of 2, 3 numbers"),
     (_embed(dimensions=1e9), "must be integer"),
     (_embed(dimensions=10**400), "vectors of 2, 3 numbers"),
     (_embed(dimensions=float("nan")), "must be integer"),
-    (_embed(dimensions=float("inf")), "must be integer"),
-    (_embed(dimensions=[2]), "must be integer"),
-    (_embed(dimensions={}), "must be integer"),
     (_embed(encoding_format=["float"]), "float or base64"),
-    (_embed(encoding_format={}), "float or base64"),
-    (_embed(encoding_format=True), "float or base64"),
     (_embed(encoding_format="hex"), "float or base64"),
     # Keys that are not read.
     (_predict("upper", inputs={"text": ["a"], "x": 1}), "'inputs' has 'x'"),
@@ -200,7 +155,6 @@ WRONG = [
     (("/embed", {"inputs": "a", "encoding_format": "base64"}), "float"),
     (("/tokenize", {"inputs": "a", "truncate": True}), "the key 'truncate'"),
     (("/similarity", {**SIMILAR, "normalize": True}), "the key 'normalize'"),
-    (_similar(dimensions=[1]), "must be integer"),
     (_similar(dimensions=4), "vectors of 2, 3 numbers"),
     (_similar(dimension=2), "the key 'dimension'"),
     (
@@ -215,7 +169,6 @@ WRONG = [
     (("/", {"instances": ["a"]}), "The body has no inputs"),
     (("/", b""), "JSON Parse error"),
     ((EMBEDDINGS, b"a"), "JSON Parse error"),
-    ((EMBEDDINGS, ["a"]), "object"),
 ]
 
 
@@ -262,13 +215,6 @@ AA = np.array([2, 2 / 3, 1 / 3], np.float32).tolist()
         (
             _predict("tag", instances=[{"words": ["a"]}]),
             {"predictions": [["B-a"]]},
-        ),
-        (
-            (
-                PREDICT,
-                b'\xef\xbb\xbf{"inputs": ["a"], "signature_name": "upper"}',
-            ),
-            {"outputs": ["A"]},
         ),
         (
             (
@@ -320,7 +266,7 @@ def test_dimensions_are_checked_before_the_model_runs(client, monkeypatch):
     assert _post(client, *_embed(dimensions=2)).status_code == 500
 
 
-@pytest.mark.parametrize("name", ["", 7, ["small"], "Small", "small/1"])
+@pytest.mark.parametrize("name", ["", 7, "Small"])
 def test_an_unknown_model_for_embeddings(client, name):
     response = _post(client, *_embed(model=name))
     assert response.status_code == 404
@@ -332,19 +278,14 @@ def test_an_unknown_model_for_embeddings(client, name):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", PREDICT),
         ("PUT", PREDICT),
-        ("TRACE", PREDICT),
         ("GET", EMBEDDINGS),
         ("POST", f"{EMBEDDINGS}/"),
         ("POST", "/v1/models/small"),
         ("POST", "/v1/models/small/predict"),
         ("POST", "/v1/models/small:Predict:"),
-        ("POST", "/v1/models/small:embed"),
         ("POST", "/v1/models//small:predict"),
-        ("POST", "/v1/models/small/versions/one:predict"),
         ("POST", "/v1/models/small/versions/-1:predict"),
-        ("POST", "/v1/models/small/versions/1.0:predict"),
     ],
 )
 def test_a_wrong_route(client, method, path):

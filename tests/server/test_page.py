@@ -33,6 +33,7 @@ def test_the_models(client, small_model):
                     name: DESCRIPTION[name]
                     for name in ("kind", "labels", "text_fields", "signatures")
                 },
+                "mask": "[MASK]",
             }
         ],
         "loading": ["later"],

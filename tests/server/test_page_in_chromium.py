@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from conftest import SPECIAL_TOKENS, WORDS, randomize
 from kind_examples import export, make_kind
-from safetensors.numpy import save_file
 from script_runs import command
+from small_checkpoint import write_checkpoint
 from small_server import listening, wait_until
 
 from keras_bert.config import BertConfig
@@ -89,18 +89,10 @@ def folder(tmp_path_factory):
         model = kind.build_model(CONFIG)
         randomize(model)
         export(model, kind, folder / name)
-    model = build_pretraining_model(CONFIG)
-    randomize(model)
-    checkpoint = folder / "pretrained"
-    checkpoint.mkdir()
-    save_file(
-        {w.path: w.numpy() for w in model.weights},
-        checkpoint / "model.safetensors",
-    )
-    (checkpoint / "bert_config.json").write_text(CONFIG.to_json())
-    shutil.copy(vocab_file, checkpoint)
     export_pretrained(
-        checkpoint,
+        write_checkpoint(
+            folder / "pretrained", CONFIG, build=build_pretraining_model
+        ),
         folder / "encoder",
         PretrainedExportConfig(max_seq_length=64),
     )

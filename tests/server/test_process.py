@@ -68,9 +68,6 @@ def test_slow_and_greedy_clients(slow_model):
             wait_until(
                 lambda: _is_closed_after(connection, b"A: " + b"a" * 70_000)
             )
-        with _connect(client) as connection:
-            connection.sendall(b"\x16\x03\x01\x00\xff" * 20)
-            assert b"400" in _read_all(connection).splitlines()[0]
         # A body whose length is announced is refused before it is sent.
         with _connect(client) as connection:
             connection.sendall(head + b"Content-Length: 100000000\r\n\r\n")
@@ -92,9 +89,7 @@ def test_wrong_flags(slow_model, tmp_path):
     def error(**flags):
         return error_of("serve", **{"model_dir": slow_model, **flags})
 
-    assert "has no version" in error(model_dir=tmp_path / "no")
     assert "give each a name of its own" in error(model_name="a,b")
-    assert "not a label" in error(version_labels="stable")
     (tmp_path / "key").write_text("\n")
     assert "has 0 lines, but must be one" in error(
         api_key_file=tmp_path / "key"
@@ -157,9 +152,7 @@ def test_a_model_that_is_exported_first_has_a_line_in_the_log(served):
         (["stable=1", "stable=7"], "stable is given for the versions 1 and 7"),
         (["a/x=1", "a/x=2"], "x is given for the versions 1 and 2"),
         (["stable"], "'stable' is not a label of a version"),
-        (["=1"], "'=1' is not a label"),
         (["a/=1"], "'a/=1' is not a label"),
-        (["stable=-1"], "'stable=-1' is not a label"),
         (["stable=one"], "'stable=one' is not a label"),
     ],
 )
@@ -252,14 +245,12 @@ def test_requests_that_were_cut_off_are_an_error(slow_model, monkeypatch):
         serve_command.run(config, model_dir=[str(slow_model)])
 
 
-def test_wrong_models(slow_model, tmp_path):
+def test_wrong_models(slow_model):
     def fail(reason, models, labels=None):
         with pytest.raises(InputError, match=reason):
             load_models(models, labels or {})
 
     fail("no model to serve", {})
-    fail("has no version", {"a": tmp_path / "no"})
-    fail("has no version", {"a": tmp_path})
     fail("has no version", {"a": slow_model / "1"})
     fail("cannot be in a URL", {"a:b": slow_model})
     fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from conftest import randomize
 from kind_examples import export, make_kind
+from small_family import write_family
 from small_server import client_of
 
+import keras_bert
+from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.predict.served_model import ServedModel
 
 TEXTS = ["the fox is good", "bad", "", "a very bad film was not good . " * 9]
@@ -61,10 +64,27 @@ def test_an_exported_classifier(folder):
         (listed,) = client.get("/page/models").json()["models"]
         assert listed["kind"] == "classification"
         assert listed["labels"] == ["no", "yes", "?"]
-        # The export wrote requests, which the server has asked already.
-        metadata = client.get("/v1/models/small/metadata").json()
-        signatures = metadata["metadata"]["signature_def"]["signature_def"]
-        assert set(servable.signatures) <= set(signatures)
+
+
+def test_the_page_knows_how_a_model_spells_its_mask(tmp_path):
+    checkpoint = write_family(
+        tmp_path / "base",
+        "roberta",
+        build=lambda config: build_pretraining_model(
+            config, next_sentence=False
+        ),
+    )
+    keras_bert.export.export_pretrained(checkpoint, tmp_path / "small")
+    with client_of(tmp_path / "small") as client:
+        (listed,) = client.get("/page/models").json()["models"]
+        assert listed["mask"] == "<mask>"
+        request = {
+            "signature_name": "fill_mask",
+            "instances": [f"the {listed['mask']}"],
+        }
+        response = client.post("/v1/models/small:predict", json=request)
+    (answer,) = response.json()["predictions"]
+    assert len(answer["masks.pieces"]) == 1
 
 
 @pytest.mark.slow

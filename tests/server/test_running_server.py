@@ -72,8 +72,6 @@ def test_dimensions(openai_client):
     vector = answer.data[0].embedding
     assert vector[1] == pytest.approx(vector[0] / 3)
     assert math.hypot(*vector) == pytest.approx(math.hypot(*VECTORS[0]))
-    with pytest.raises(openai.BadRequestError, match="vectors of 2, 3 numbers"):
-        openai_client.embeddings.create(model="small", input="aa", dimensions=1)
 
 
 def test_the_models(openai_client):
@@ -117,30 +115,6 @@ def test_a_prompt_is_named(openai_client):
     for vector, other in zip(found, expected.data, strict=True):
         assert vector == pytest.approx(other.embedding)
     assert ask(extra_body={"prompt_name": None}) == ask() != found
-    for wrong in ("document", "", 3, ["query"], {}):
-        reason = r"prompt_name .* (the prompts query|must be string or null)"
-        with pytest.raises(openai.BadRequestError, match=reason):
-            ask(extra_body={"prompt_name": wrong})
-
-
-def test_errors_in_the_form_of_openai(openai_client, server):
-    with pytest.raises(openai.NotFoundError, match="does not exist") as error:
-        openai_client.embeddings.create(model="no", input="a")
-    assert error.value.code == "model_not_found"
-    for wrong in ([], [1, 2], [[1]], None, {"a": 1}, ["a", None]):
-        with pytest.raises(openai.BadRequestError, match="must be string"):
-            openai_client.embeddings.create(model="small", input=wrong)
-    with pytest.raises(openai.BadRequestError, match="float or base64"):
-        openai_client.embeddings.create(
-            model="small", input="a", encoding_format="hex"
-        )
-    stranger = openai_client.with_options(api_key="wrong")
-    with pytest.raises(openai.AuthenticationError) as error:
-        stranger.embeddings.create(model="small", input="a")
-    assert error.value.code == "invalid_api_key"
-    response = server.post("/v1/embeddings", content=b"[" * 9999)
-    assert response.status_code == 400
-    assert response.json()["error"]["type"] == "invalid_request_error"
 
 
 def test_metrics(server):

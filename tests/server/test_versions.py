@@ -9,7 +9,6 @@ from small_saved_model import save_small_model
 from small_server import client_of, wait_until
 from starlette.testclient import TestClient
 
-from keras_bert.errors import InputError
 from keras_bert.io.checksums import write_checksums
 from keras_bert.io.folders import upload_folder
 from keras_bert.server import versions
@@ -335,10 +334,3 @@ def test_a_model_on_a_store(remote, first, second, requests, caplog, tmp_path):
     assert len(requests()) == 2, requests()
     # What is in memory is not on the disk.
     assert len(loaded) == 1 and not loaded[0].exists()
-
-
-def test_wrong_folders(tmp_path, small_model):
-    with pytest.raises(InputError, match="has no version of a model"):
-        ModelVersions("small", tmp_path, None, {})
-    with pytest.raises(InputError, match="has only 1"):
-        ModelVersions("small", small_model, None, {"stable": 2})

@@ -66,7 +66,6 @@ def test_iob1_becomes_bio(tmp_path, iob1, bio):
     [
         ("a NN O\n\nb O\n", "Line 3 of .*a.txt has 2 columns, but .* 3"),
         ("a O\nb I-ORG\n", "Line 2 of .*a.txt has the tag 'I-ORG', but"),
-        ("", "a.txt contains no example"),
         ("-DOCSTART- O\n\n", "a.txt contains no example"),
     ],
 )
@@ -75,19 +74,11 @@ def test_a_wrong_file_is_named(tmp_path, text, message):
         _read(tmp_path, text)
 
 
-def test_wrong_columns_bytes_and_splits(tmp_path):
+def test_columns_that_do_not_exist(tmp_path):
     with pytest.raises(InputError, match="2 columns and no column 3"):
         _read(tmp_path, "a O\n", tag_column=3)
     with pytest.raises(InputError, match="2 columns and no column -3"):
         _read(tmp_path, "a O\n", word_column=-3)
-    (tmp_path / "a.txt").write_bytes(b"\xff O\n")
-    read = conll(train="a.txt", validation="absent.txt", labels=LABELS)
-    with pytest.raises(InputError, match="a.txt is not UTF-8"):
-        list(read(tmp_path, "train"))
-    with pytest.raises(FileNotFoundError, match="validation file at .*absent"):
-        read(tmp_path, "validation")
-    with pytest.raises(FileNotFoundError, match="no test file"):
-        read(tmp_path, "test")
 
 
 def test_conll2003(shared):

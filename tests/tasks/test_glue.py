@@ -125,14 +125,6 @@ STSB = (
             },
         ),
         (
-            "rte",
-            "test",
-            "test.tsv",
-            "index\tsentence1\tsentence2",
-            "0\tNo weapons.\tWeapons.",
-            {"sentence1": "No weapons.", "sentence2": "Weapons."},
-        ),
-        (
             "stsb",
             "train",
             "train.tsv",
@@ -144,14 +136,6 @@ STSB = (
                 "sentence2": "An air plane.",
                 "label": "3.800",
             },
-        ),
-        (
-            "stsb",
-            "test",
-            "test.tsv",
-            STSB,
-            "0\tmain-captions\tMSRvid\t2017\t24\tnone\tnone\tA\tB",
-            {"sentence1": "A", "sentence2": "B"},
         ),
     ],
 )

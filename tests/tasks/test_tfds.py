@@ -117,5 +117,3 @@ def test_a_data_set_that_does_not_fit_is_named(mnli, tmp_path):
         with pytest.raises(InputError, match=message):
             changed = dataclasses.replace(task, **change)
             list(read_tfds(changed, "glue/mnli", mnli, "train"))
-    with pytest.raises(InputError, match="No task is named 'glue/x'"):
-        get_task("tfds/glue/x")

@@ -189,6 +189,9 @@ LAYOUTS = {
         "config": {},
         "tokenizer_config": {"added_tokens_decoder": _decoder()},
     },
+    "added_tokens_decoder without config.json": {
+        "tokenizer_config": {"added_tokens_decoder": _decoder()},
+    },
     "both": {
         "tokenizer": _tokenizer_json([]),
         "tokenizer_config": {"added_tokens_decoder": _decoder()},
@@ -474,6 +477,10 @@ MISUSES = {
             }
         ),
         "has post_processor: {",
+    ),
+    "an unknown key of ours": (
+        {"tokenizer_config": {"keras_bert": {"truncation": "left"}}},
+        "has truncation: 'left', which",
     ),
     "a wrong key of ours": (
         {"tokenizer_config": {"keras_bert": {"added_tokens": [{"id": 3}]}}},

@@ -6,27 +6,8 @@ import json
 import pytest
 from tokenizers import Tokenizer
 
-from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
-
-
-@pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("do_lower_case", [True, False])
-def test_ids_of_texts_and_pairs(vocab_file, do_lower_case):
-    tokenizer = BertTokenizer(vocab_file, do_lower_case)
-    peer = Tokenizer.from_str(tokenizer_json(tokenizer))
-    pairs = [
-        ("The Unaffable fox jumps!", "a lazy dog"),
-        ("a [MASK] film", "Élan 狐"),
-    ]
-    preprocessor = BertPreprocessor(tokenizer, 30)
-    packed = preprocessor.pack(*zip(*pairs, strict=True))
-    encoded = peer.encode_batch(pairs)
-    assert [x.ids for x in encoded] == packed.features["input_ids"].to_list()
-    assert [x.type_ids for x in encoded] == (
-        packed.features["segment_ids"].to_list()
-    )
 
 
 @pytest.mark.parametrize(

@@ -86,13 +86,6 @@ def test_words_of_hugging_face(settings):
     )
 
 
-def test_composed_letters_stay_composed():
-    """Hangul and accents come out as the code points that came in."""
-    texts = tf.constant(["한국어 É e\u0301 中"])
-    (text,) = clean_text(texts, LOWER_WITH_ACCENTS).numpy()
-    assert text.decode() == "한국어 é e\u0301 中"
-
-
 @pytest.mark.parametrize(
     ("settings", "text", "located"),
     [

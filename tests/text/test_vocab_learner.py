@@ -86,8 +86,3 @@ def test_rare_words_are_forgotten_if_there_are_too_many(monkeypatch, caplog):
     counts = count_words(["a b", "a c d", "e a", "e"], TokenizerSettings())
     assert counts == {"a": 3, "e": 2}
     assert "more than 3 different words" in caplog.text
-
-
-@pytest.mark.parametrize("lines", [[], [""], ["  ", "\t"]])
-def test_no_words(lines):
-    assert count_words(lines, TokenizerSettings()) == {}

@@ -1,3 +1,5 @@
+"""The best checkpoint of a run, and the patience that it decides on."""
+
 import csv
 import dataclasses
 import json

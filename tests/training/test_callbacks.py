@@ -75,9 +75,9 @@ def test_early_stopping_starts_anew_in_a_resumed_run(tmp_path, caplog):
         return train_small(tmp_path, steps, LONG, callbacks=[patient])[1]
 
     assert train(8)["step"] == 8
-    assert "count anew" not in caplog.text
+    assert "start to count" not in caplog.text
     assert train(16)["step"] == 16  # two intervals more than without a stop
-    assert "EarlyStopping count anew from step 8" in caplog.text
+    assert "EarlyStopping start to count at step 8" in caplog.text
 
 
 def test_several_steps_are_one_call(tmp_path):

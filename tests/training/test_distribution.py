@@ -1,3 +1,5 @@
+"""Strategies: what is wrong with a TPU or a cluster, and several runs."""
+
 import numpy as np
 import pytest
 import tensorflow as tf

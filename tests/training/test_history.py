@@ -1,3 +1,5 @@
+"""The files for TensorBoard on a full disk; see also test_run."""
+
 import pytest
 from full_disk import full_disk
 

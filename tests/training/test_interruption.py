@@ -1,3 +1,5 @@
+"""A run that is killed or gets SIGTERM goes on where it was."""
+
 import dataclasses
 import functools
 import os

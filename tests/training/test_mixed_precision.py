@@ -60,14 +60,13 @@ def test_a_scale_that_is_a_power_of_two_changes_nothing(optimizer_class):
 
 
 @both
-@pytest.mark.parametrize("bad", [np.inf, np.nan])
-def test_a_step_that_overflows_is_skipped(optimizer_class, bad):
+def test_a_step_that_overflows_is_skipped(optimizer_class):
     variable = keras.Variable([0.1, 0.2, 0.3], name="kernel")
     inner = optimizer_class(0.1)
     optimizer = keras.optimizers.LossScaleOptimizer(inner)
     optimizer.apply([tf.constant([1.0, 2.0, 3.0])], [variable])
     before = [v.numpy() for v in [variable, *inner.variables]]
-    optimizer.apply([tf.constant([1.0, bad, 3.0])], [variable])
+    optimizer.apply([tf.constant([1.0, np.inf, 3.0])], [variable])
     for array, v in zip(before, [variable, *inner.variables], strict=True):
         np.testing.assert_array_equal(array, v.numpy())
     assert optimizer.dynamic_scale.numpy() == 2.0**14

@@ -1,3 +1,5 @@
+"""A loss or weights that are not finite end the run; nothing is saved."""
+
 import dataclasses
 import os
 import signal

@@ -1,3 +1,5 @@
+"""A run: its files, its rows of metrics, its log, and what it refuses."""
+
 import dataclasses
 import gc
 import json

@@ -1,3 +1,5 @@
+"""Values that the settings of a run refuse."""
+
 import pytest
 
 from keras_bert.training.config import TrainConfig
@@ -14,6 +16,11 @@ from keras_bert.training.config import TrainConfig
 def test_settings_out_of_range_are_refused(name, value, limit):
     with pytest.raises(ValueError, match=f"{name} is {value}, but .* {limit}"):
         TrainConfig(**{name: value})
+
+
+def test_a_tpu_without_its_strategy_is_refused():
+    with pytest.raises(ValueError, match="give the distribution_strategy tpu"):
+        TrainConfig(tpu="local")
 
 
 def test_an_unknown_optimizer_is_refused():

@@ -1,6 +1,5 @@
 import contextlib
 import gzip
-import json
 
 import numpy as np
 import pytest
@@ -35,29 +34,20 @@ def test_rows_are_in_the_order_of_the_lines(embedder, files, tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["vectors.npy"]
 
 
-def test_a_field_is_a_key_of_json_objects(embedder, tmp_path):
-    texts = ["한국어 영화는 좋다", "the fox", "zwölf ß"] * 2
-    lines = [json.dumps({"id": i, "문장": x}) for i, x in enumerate(texts)]
-    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+@pytest.mark.parametrize(
+    ("name", "header", "line"),
+    [
+        ("in.jsonl", "", '{"id": 7, "문장": "TEXT"}'),
+        ("in.tsv", "id\t문장\tlabel\n", "7\tTEXT\tx"),
+        ("in.csv", "id,문장\n", '7,"TEXT"'),
+    ],
+)
+def test_a_field_is_a_key_or_a_column(embedder, tmp_path, name, header, line):
+    texts = ["한국어 영화는 좋다", "the fox, a dog", "zwölf ß"] * 2
+    lines = [line.replace("TEXT", text) for text in texts]
+    (tmp_path / name).write_text(header + "\n".join(lines))
     out = tmp_path / "out.npy"
-    assert embed_files(embedder, f"{tmp_path}/in.jsonl", out, field="문장") == 6
-    np.testing.assert_allclose(np.load(out), embedder.embed(texts), atol=1e-6)
-
-
-def test_a_field_is_a_column_of_the_header(embedder, tmp_path):
-    rows = "\n".join(f"{i}\t{text}\tx" for i, text in enumerate(TEXTS))
-    (tmp_path / "in.tsv").write_text(f"id\ttext\tlabel\n{rows}\n")
-    out = tmp_path / "out.npy"
-    assert embed_files(embedder, f"{tmp_path}/*.tsv", out, field="text") == 17
-    np.testing.assert_allclose(np.load(out), embedder.embed(TEXTS), atol=1e-6)
-
-
-def test_a_field_is_a_column_of_csv(embedder, tmp_path):
-    rows = "\n".join(f'{i},"{text}, x"' for i, text in enumerate(TEXTS))
-    (tmp_path / "in.csv").write_text(f"id,text\n{rows}\n")
-    out = tmp_path / "out.npy"
-    assert embed_files(embedder, f"{tmp_path}/*.csv", out, field="text") == 17
-    texts = [f"{text}, x" for text in TEXTS]
+    assert embed_files(embedder, f"{tmp_path}/in.*", out, field="문장") == 6
     np.testing.assert_allclose(np.load(out), embedder.embed(texts), atol=1e-6)
 
 
@@ -132,6 +122,12 @@ def test_what_is_left_of_another_run_is_refused(
             "x",
             "a.npy",
             "Line 2 of .* same number of columns in each",
+        ),
+        (
+            "x\tx\nfox\tdog",
+            "x",
+            "a.npy",
+            r"The text of line 2 of .* is \['fox', 'dog'\]; give a string",
         ),
         ("fox\n\udc80", None, "a.npy", "text of line 2 of .*, which is not a"),
     ],

@@ -233,7 +233,9 @@ def test_a_missing_file_is_named(embedder, collection, tmp_path, file):
     [
         ("qrels/test.tsv", "q99\td1\t1", "judges the query 'q99', which quer"),
         ("qrels/test.tsv", "q1\td1\tyes", "for the query 'q1' in .* is 'yes'"),
-        ("corpus.jsonl", '{"_id": "d1", "text": "a"}', "have the id 'd1'"),
+        ("qrels/test.tsv", "q1\td\t0\nq1\td\t2", "'d' for .* 'q1' twice, wi"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "a"}', "has the id 'd1', wh"),
+        ("queries.jsonl", '{"_id": "q1", "text": "a"}', "has the id 'q1', wh"),
         ("corpus.jsonl", '{"_id": "x"}', "text of document 138 of .* missing"),
         ("queries.jsonl", '{"text": "a"}', "The _id of query 8 of .* is miss"),
     ],
@@ -257,7 +259,6 @@ def test_wrong_files_are_refused(
             "similarity is 'l2', but must be one of model, co",
         ),
         ({"top_k": 50}, "top_k is 50, but must be at least 100"),
-        ({"batch_size": 0}, "batch_size is 0, but must be above 0"),
     ],
 )
 def test_nonsense_is_refused(changes, message):

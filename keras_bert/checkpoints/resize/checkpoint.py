@@ -116,8 +116,8 @@ def keep_layers(
     arrays, config, tokenizer, task = read_checkpoint(checkpoint)
     count = config.num_hidden_layers
     numbers = [] if isinstance(layers, (int, str)) else list(layers)
-    in_order = [i for i in range(count) if i in numbers]
-    if not numbers or numbers != in_order or bool in map(type, numbers):
+    chosen = [i for i in range(count) if i in numbers]
+    if not numbers or numbers != chosen or bool in map(type, numbers):
         raise InputError(
             f"layers is {layers!r}, but must be a list of different numbers in "
             f"ascending order, from 0 to {count - 1}: {checkpoint} has {count} "
@@ -129,16 +129,15 @@ def keep_layers(
             "are unlike the others, so none can be left out; give a checkpoint "
             "of another family."
         )
-    layers = in_order
     kept = {}
     for path, array in arrays.items():
         layer = _LAYER.match(path)
         if not layer:
             kept[path] = array
-        elif int(layer[1]) in layers:
-            number = layers.index(int(layer[1]))
+        elif int(layer[1]) in chosen:
+            number = chosen.index(int(layer[1]))
             kept[f"layer_{number}/{path[layer.end() :]}"] = array
-    config = dataclasses.replace(config, num_hidden_layers=len(layers))
+    config = dataclasses.replace(config, num_hidden_layers=len(chosen))
     write_checkpoint(output_dir, kept, config, tokenizer, task)
 
 

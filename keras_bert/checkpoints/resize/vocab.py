@@ -1,6 +1,5 @@
 """A checkpoint -> the same checkpoint with more or with fewer word pieces."""
 
-import collections
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -129,12 +128,16 @@ def extend_vocab(
         "vocab_size_before": len(vocab),
         "vocab_size_after": len(vocab) + len(new),
     }
-    counts, num_words = _count_texts(tokenizer, held_out)
+    if tokenizer.json:
+        num_words = sum(len(line.split()) for line in held_out)
+    else:
+        counts = vocab_learner.count_words(held_out, tokenizer.settings)
+        num_words = sum(counts.values())
     if not num_words:
         return figures
     figures["num_words"] = num_words
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
-        per_piece = vocab_learner.count_tokens(x, counts)
+        per_piece = _count_ids(x, held_out)
         figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
         figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
     return figures
@@ -175,20 +178,6 @@ def _extend_json(
     values = values.with_joins(joins, len(vocab))
     new_tokenizer = tokenizer.from_settings(values, tokenizer.settings)
     return new_tokenizer, sources_of(joins, vocab)
-
-
-def _count_texts(
-    tokenizer: "BertTokenizer", lines: Sequence[str]
-) -> tuple[dict[str, int], int]:
-    """Counts each text to tokenize, and all words.
-
-    The texts are BERT's words, or whole lines for any other tokenizer.
-    """
-    if tokenizer.json:
-        num_words = sum(len(line.split()) for line in lines)
-        return dict(collections.Counter(lines)), num_words
-    counts = vocab_learner.count_words(lines, tokenizer.settings)
-    return counts, sum(counts.values())
 
 
 def trim_vocab(

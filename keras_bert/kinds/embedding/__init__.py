@@ -1,1 +1,1 @@
-"""Sentence embeddings: texts of similar meaning get similar vectors."""
+"""Texts -> vectors, which are similar for texts of similar meaning."""

@@ -1,4 +1,4 @@
-"""Sentence embeddings: texts of similar meaning get similar vectors."""
+"""Texts -> vectors, which are similar for texts of similar meaning."""
 
 import reprlib
 from collections.abc import Iterable, Sequence
@@ -217,19 +217,19 @@ class Embedding(Kind):
         return {"sizes": settings.sizes, "prompts": settings.named_prompts}
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
+        def vectors_of(rows: Tensors) -> tf.Tensor:
+            """Texts in windows, or packed rows -> their vectors [R, K, H]."""
+            rows = network_calls.group_texts(rows, 1)
+            return network_calls.call_in_pieces(model, rows)["embeddings"]
+
         def embed(texts: tf.Tensor) -> Tensors:
             """Strings [N] -> vectors [N, H], and how the texts were read."""
             packed = self._preprocessor.pack(texts)
-            rows = packed.features
-            if not self._in_windows:
-                rows, places = network_calls.pack_texts(rows)
-            rows = network_calls.group_texts(rows, 1)
-            outputs = network_calls.call_in_pieces(model, rows)
-            vectors = outputs["embeddings"]  # [R, K, H]
             if self._in_windows:
-                vectors = vectors[:, 0]
+                vectors = vectors_of(packed.features)[:, 0]
             else:
-                vectors = tf.gather_nd(vectors, places)
+                rows, places = network_calls.pack_texts(packed.features)
+                vectors = tf.gather_nd(vectors_of(rows), places)
             return {"embedding": vectors, **packed.truncation_info()}
 
         def embed_after(prompt: str) -> Call:

@@ -1,1 +1,1 @@
-"""A task with the part of a context that answers a question."""
+"""A question and a context -> the part of the context that answers it."""

@@ -1,4 +1,4 @@
-"""A task with the part of a context that answers a question."""
+"""A question and a context -> the part of the context that answers it."""
 
 import collections
 import json

@@ -1,1 +1,1 @@
-"""A task with a label for each word of a text, and its entities."""
+"""The words of a text -> a label for each, and the entities of the text."""

@@ -1,4 +1,4 @@
-"""A task with a label for each word of a text, and its entities."""
+"""The words of a text -> a label for each, and the entities of the text."""
 
 import collections
 import functools
@@ -143,6 +143,8 @@ class TokenClassification(Kind):
         inside = [tag.replace("B-", "I-", 1) for tag in tags]
         self._inside_ids = np.array([ids.get(x, IGNORED) for x in inside])
         self._has_crf = spec.settings.crf
+        # The rows before the logits in the output of the network.
+        self._num_transitions = len(spec.labels) if self._has_crf else 0
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
             self.objectives = {"chain": objective}
@@ -302,11 +304,6 @@ class TokenClassification(Kind):
             field: Signature(tag, [words]),
         }
 
-    @property
-    def _num_transitions(self) -> int:
-        """The number of rows before the logits in a network's output."""
-        return len(self.spec.labels) if self._has_crf else 0
-
     def _read(
         self, model: keras.Model, tokens: Tokens
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, Entities, Tensors]:
@@ -397,7 +394,7 @@ class TokenClassification(Kind):
     def _gold_ids(self, rows: Sequence[Row]) -> list[int]:
         """Returns the ids of the labels of all words, in their order."""
         (field,) = self.spec.text_fields
-        fields.check_fields(rows, [field, "label"])
+        fields.check_fields(rows, ["label"])
         label_ids = self.label_ids()
         ids = []
         for number, row in fields.numbered(rows):

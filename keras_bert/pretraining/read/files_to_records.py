@@ -30,6 +30,9 @@ class PretrainingRecords:
 
     The files may be compressed. Their features may have Google's or Model
     Garden's names; the batches have Google's.
+
+    Attributes:
+        have_masks: Whether the records hold masks, so that none are drawn.
     """
 
     def __init__(
@@ -66,7 +69,8 @@ class PretrainingRecords:
             if numbers
         }
         first_file, first = next(iter(first_records.items()))
-        self._drawer = None
+        self.have_masks = set(first) != set(STRETCH_NAMES)
+        self._drawer = None if self.have_masks else drawer
         # The sizes of the features, under their names in the files.
         self._sizes = {
             "input_ids": max_seq_length,
@@ -77,14 +81,13 @@ class PretrainingRecords:
             "masked_lm_weights": max_predictions_per_seq,
             "next_sentence_labels": 1,
         }
-        if set(first) == set(STRETCH_NAMES):
+        if not self.have_masks:
             if not drawer:
                 raise InputError(
                     f"{first_file} holds records without masks "
                     "(dynamic_masking); give the vocab_file, so that masks can "
                     "be drawn."
                 )
-            self._drawer = drawer
             self._sizes = {"target_length": 1}
         elif V2_NAMES["input_ids"] in first:
             self._sizes = {

@@ -68,7 +68,7 @@ def pretraining_batches(
 def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Packs a batch of pre-training examples into fewer rows of equal length.
 
-    Takes a batch of `read_pretraining_records`, [B, S] and so on. Returns R
+    Takes a batch of `PretrainingRecords`, [B, S] and so on. Returns R
     rows of at most K sequences and P masked positions, with all padding at the
     end:
 

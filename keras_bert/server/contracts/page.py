@@ -40,6 +40,8 @@ def page_models(request: Request, server: ServerState) -> str:
             description = version.servable.description
             if all(field in description for field in _FIELDS):
                 fields = {x: description[x] for x in _FIELDS}
+                # Exports of older releases are BERT's.
+                fields["mask"] = description.get("mask", "[MASK]")
                 number = version.number
                 ready.append({"name": model.name, "version": number, **fields})
     loading = [x.name for x in server.models.values() if not x.is_ready()]

@@ -1,6 +1,6 @@
 // Shows answers of models. Each form of answer has a function that takes the
 // answers to the instances of a request, the values of the fields by name, and
-// the labels of the model. It returns nodes.
+// the model. It returns nodes.
 //
 // A text of the user or of the server becomes a text node, never HTML.
 
@@ -17,10 +17,10 @@ const FORMS = [
   [[], showJson],
 ];
 
-export function showAnswers(answers, values, labels) {
+export function showAnswers(answers, values, model) {
   const hasOutput = (name) => answers[0]?.[name] !== undefined;
   const [, show] = FORMS.find(([names]) => names.every(hasOutput));
-  return [...show(answers, values, labels), ...notes(answers)];
+  return [...show(answers, values, model), ...notes(answers)];
 }
 
 export function element(tag, className, ...children) {
@@ -30,11 +30,11 @@ export function element(tag, className, ...children) {
   return node;
 }
 
-function showLabel([{ label, scores }], values, labels) {
+function showLabel([{ label, scores }], values, { labels }) {
   return [result(label), labelBars(scores, labels, [label])];
 }
 
-function showLabels([{ labels: padded, scores }], values, labels) {
+function showLabels([{ labels: padded, scores }], values, { labels }) {
   const given = padded.filter((label) => label !== "");
   return [
     given.length ? result(given.join(", ")) : noResult("No label"),
@@ -84,18 +84,18 @@ function showEntities([outputs], values, labels) {
   return [element("ul", "legend", ...legend), text];
 }
 
-function showGuesses([outputs], values) {
+function showGuesses([outputs], values, { mask }) {
   const shares = outputs["masks.probabilities"];
   // The rest is padding.
   const masks = outputs["masks.pieces"].filter(([best]) => best);
-  if (!masks.length) return [noResult("Write [MASK] where a word is missing")];
-  const [before, ...after] = Object.values(values)[0].split("[MASK]");
+  if (!masks.length) return [noResult(`Write ${mask} where a word is missing`)];
+  const [before, ...after] = Object.values(values)[0].split(mask);
   const filled = after.flatMap((text, i) => [
-    masks[i] ? element("mark", "chosen", masks[i][0]) : "[MASK]",
+    masks[i] ? element("mark", "chosen", masks[i][0]) : mask,
     text,
   ]);
   const guesses = masks.flatMap((names, i) => [
-    element("h3", "", `Guesses for [MASK] ${i + 1}`),
+    element("h3", "", `Guesses for ${mask} ${i + 1}`),
     bars(names, shares[i], (j) => j === 0),
   ]);
   return [element("p", "text", before, ...filled), ...guesses];

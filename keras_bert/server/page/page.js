@@ -66,7 +66,7 @@ async function askModel() {
     signature_name: task.signature,
     instances: task.instances(values),
   });
-  show(...showAnswers(predictions, values, model.labels));
+  show(...showAnswers(predictions, values, model));
   page.answer.parentElement.scrollIntoView({ block: "nearest" });
 }
 
@@ -117,7 +117,7 @@ function show(...nodes) {
 // ---- Tasks: a signature, the fields of the form, and how their values
 // ---- become instances. A field with isList holds a list of texts.
 
-function tasksOf({ signatures }) {
+function tasksOf({ signatures, mask }) {
   const { serving_default: main, embed, fill_mask: fill } = signatures;
   const tasks = [];
   if (main && embed) {
@@ -132,7 +132,7 @@ function tasksOf({ signatures }) {
   } else if (main) {
     tasks.push(plainTask("Answer", "serving_default", main));
   }
-  if (fill) tasks.push(plainTask("Fill in [MASK]", "fill_mask", fill));
+  if (fill) tasks.push(plainTask(`Fill in ${mask}`, "fill_mask", fill));
   return tasks;
 }
 
@@ -178,7 +178,7 @@ function chooseTask(chosen) {
   const nodes = task.fields.map(({ name, isList }) =>
     isList ? listField(name) : textField(name, titleOf(name), drafts[name]),
   );
-  if (task.signature === "fill_mask") nodes.push(maskButton());
+  if (task.signature === "fill_mask") nodes.push(maskButton(model.mask));
   page.fields.replaceChildren(...nodes);
   show(element("p", "hint", "The answer appears here."));
 }
@@ -233,10 +233,10 @@ function listField(name) {
   return list;
 }
 
-function maskButton() {
-  return button("Insert [MASK]", () => {
+function maskButton(mask) {
+  return button(`Insert ${mask}`, () => {
     const area = page.fields.querySelector("textarea");
-    area.setRangeText("[MASK]", area.selectionStart, area.selectionEnd, "end");
+    area.setRangeText(mask, area.selectionStart, area.selectionEnd, "end");
     area.focus();
   });
 }

@@ -122,7 +122,12 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         for variable, m, v in zip(variables, *moments, strict=True):
             path = variable.path
             is_excluded = any(re.search(x, path) for x in self._excluded_names)
-            slot = Slot(variable, m, v, is_excluded, self._factor_of(path))
+            factors = (
+                factor
+                for pattern, factor in self.learning_rate_factors.items()
+                if re.search(pattern, path)
+            )
+            slot = Slot(variable, m, v, is_excluded, next(factors, 1.0))
             self._slots[id(variable)] = slot
 
     def apply(
@@ -221,9 +226,3 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 "The optimizer was built for other variables; make a new one "
                 "for these."
             ) from None
-
-    def _factor_of(self, path: str) -> float:
-        for pattern, factor in self.learning_rate_factors.items():
-            if re.search(pattern, path):
-                return factor
-        return 1.0

@@ -1,14 +1,13 @@
 """Pieces are added to SentencePiece and to byte-level BPE."""
 
 import dataclasses
-import gzip
 import json
 
 import numpy as np
 import pytest
 import tokenizers
-from conftest import randomize
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.checkpoints.resize.vocab import (
@@ -16,35 +15,20 @@ from keras_bert.checkpoints.resize.vocab import (
     extend_vocab,
 )
 from keras_bert.errors import InputError
-from keras_bert.models.encoder import build_encoder
 
 WORDS = "embeddings/word_embeddings"
 NAMES = ["roberta", "xlm_roberta"]
 
 
-@pytest.fixture(scope="module")
-def reviews(shared):
-    file = shared / "data/pretrain/movie-reviews.ko.txt.gz"
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        return [line for line, _ in zip(lines, range(2000), strict=False)]
-
-
 @pytest.fixture(params=NAMES)
 def pretrained(request, config, shared, tmp_path):
     source = shared / "golden/other_tokenizers" / request.param
-    folder = tmp_path / "pretrained"
-    folder.mkdir()
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (folder / name).write_bytes((source / name).read_bytes())
     size = load_tokenizer(source).vocab_size
     small = dataclasses.replace(config, vocab_size=size)
-    model = build_encoder(small)
-    randomize(model)
-    save_file(
-        {weight.path: weight.numpy() for weight in model.weights},
-        folder / "model.safetensors",
-    )
-    (folder / "bert_config.json").write_text(small.to_json())
+    folder = write_checkpoint(tmp_path / "pretrained", small)
+    (folder / "vocab.txt").unlink()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((source / name).read_bytes())
     return folder
 
 
@@ -53,6 +37,7 @@ def _pieces(tokenizer, text):
 
 
 def test_reviews_become_shorter(pretrained, reviews, tmp_path):
+    reviews = reviews[:2000]
     figures = extend_vocab(
         pretrained,
         tmp_path / "new",

@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from conftest import randomize, write_vocab
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
@@ -18,16 +18,7 @@ POSITIONS = "embeddings/position_embeddings"
 
 @pytest.fixture(scope="module")
 def pretrained(config, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretrained")
-    model = build_encoder(config)
-    randomize(model)
-    save_file(
-        {weight.path: weight.numpy() for weight in model.weights},
-        folder / "model.safetensors",
-    )
-    (folder / "bert_config.json").write_text(config.to_json())
-    write_vocab(folder)
-    return folder
+    return write_checkpoint(tmp_path_factory.mktemp("m") / "old", config)
 
 
 def test_positions_are_copied_over_and_over(pretrained, config, tmp_path):

@@ -1,13 +1,11 @@
 """Rows of new pieces are means of old ones; nothing else changes."""
 
-import gzip
-import itertools
-
 import numpy as np
 import pytest
-from conftest import B, S, randomize, write_vocab
+from conftest import B, S
 from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
@@ -17,8 +15,6 @@ from keras_bert.checkpoints.resize.vocab import (
     extend_vocab,
 )
 from keras_bert.config import BertConfig
-from keras_bert.export.convert import convert_checkpoint
-from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -32,21 +28,8 @@ BIAS = "masked_lm/output_bias"
 
 @pytest.fixture(scope="module")
 def pretrained(config, tmp_path_factory):
-    model = build_pretraining_model(config)
-    randomize(model)
-    folder = tmp_path_factory.mktemp("inputs")
-    return _save(model, config, folder / "pretrained", write_vocab(folder))
-
-
-def _save(model, config, folder, vocab_file):
-    folder.mkdir()
-    save_file(
-        {weight.path: weight.numpy() for weight in model.weights},
-        folder / "model.safetensors",
-    )
-    (folder / "bert_config.json").write_text(config.to_json())
-    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
-    return folder
+    folder = tmp_path_factory.mktemp("m") / "pretrained"
+    return write_checkpoint(folder, config, build=build_pretraining_model)
 
 
 def _arrays(folder):
@@ -117,29 +100,11 @@ def test_the_network_is_the_same_for_old_pieces(
     )
 
 
-@pytest.mark.parametrize("source", ["huggingface", "google_tf1"])
-def test_every_format_gives_the_same(pretrained, tmp_path, source):
-    convert_checkpoint(pretrained, tmp_path / source, source)
-    for name, checkpoint in (("a", pretrained), ("b", tmp_path / source)):
-        extend_vocab(checkpoint, tmp_path / name, words=["jumps"])
-    first, second = _arrays(tmp_path / "a"), _arrays(tmp_path / "b")
-    assert first.keys() == second.keys()
-    for path, array in first.items():
-        np.testing.assert_array_equal(second[path], array, path)
-    assert (
-        Checkpoint.of(tmp_path / "a").config
-        == Checkpoint.of(tmp_path / "b").config
-    )
-
-
 def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
-    vocab = "[PAD] [UNK] [CLS] [SEP] [MASK] covid ##id Covid - x ##y z"
-    file = tmp_path / "vocab.txt"
-    file.write_text(vocab.replace(" ", "\n"))
     config = BertConfig(**{**config.to_dict(), "vocab_size": 12})
-    model = build_encoder(config)
-    randomize(model)
-    folder = _save(model, config, tmp_path / "encoder", file)
+    folder = write_checkpoint(tmp_path / "encoder", config)
+    vocab = "[PAD] [UNK] [CLS] [SEP] [MASK] covid ##id Covid - x ##y z"
+    (folder / "vocab.txt").write_text(vocab.replace(" ", "\n"))
     settings = TokenizerSettings(True, tokenize_chinese_chars=False)
     (folder / "tokenizer_config.json").write_text(settings.to_json(16))
     words = ["COVID", " xy ", "##yyd", "  ", "zé", "covid"]
@@ -158,8 +123,8 @@ def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
     assert BIAS not in _arrays(tmp_path / "new")
 
 
-def test_an_untied_decoder_grows_too(config, tmp_path, vocab_file):
-    folder = _save(build_encoder(config), config, tmp_path / "old", vocab_file)
+def test_an_untied_decoder_grows_too(config, tmp_path):
+    folder = write_checkpoint(tmp_path / "old", config)
     arrays = _arrays(folder)
     decoder = np.random.default_rng(5).normal(size=(12, 31)).astype("float32")
     save_file(
@@ -242,7 +207,7 @@ def test_on_a_store(pretrained, tmp_path, remote):
         ).read_bytes()
 
 
-def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
+def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared, reviews):
     """The released multilingual vocabulary, on a network of little width."""
     file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"
     config = BertConfig(
@@ -252,13 +217,9 @@ def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
         num_attention_heads=2,
         intermediate_size=S,
     )
-    folder = _save(build_encoder(config), config, tmp_path / "old", file)
-    with gzip.open(
-        shared / "data/pretrain/movie-reviews.ko.txt.gz",
-        "rt",
-        encoding="utf-8",
-    ) as lines:
-        lines = list(itertools.islice(filter(str.strip, lines), 3000))
+    folder = write_checkpoint(tmp_path / "old", config)
+    (folder / "vocab.txt").write_bytes(file.read_bytes())
+    lines = list(filter(str.strip, reviews))[:3000]
     figures = extend_vocab(
         folder,
         tmp_path / "new",

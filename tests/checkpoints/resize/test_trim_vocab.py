@@ -1,13 +1,11 @@
 """Kept pieces keep their rows, and the text keeps its pieces."""
 
-import gzip
-import itertools
 import json
 
 import numpy as np
 import pytest
-from conftest import randomize
 from safetensors.numpy import load_file, save_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.resize.vocab import TrimVocabConfig, trim_vocab
@@ -24,15 +22,11 @@ TEXTS = ["the abab fox", "the ababa aba .", "the ab"]
 
 @pytest.fixture(scope="module")
 def pretrained(config, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretrained")
-    config = BertConfig(**{**config.to_dict(), "vocab_size": len(VOCAB)})
-    model = build_pretraining_model(config)
-    randomize(model)
-    save_file(
-        {weight.path: weight.numpy() for weight in model.weights},
-        folder / "model.safetensors",
+    folder = write_checkpoint(
+        tmp_path_factory.mktemp("m") / "pretrained",
+        BertConfig(**{**config.to_dict(), "vocab_size": len(VOCAB)}),
+        build=build_pretraining_model,
     )
-    (folder / "bert_config.json").write_text(config.to_json())
     (folder / "vocab.txt").write_text("\n".join(VOCAB))
     return folder
 
@@ -132,7 +126,7 @@ def test_the_most_frequent_pieces_are_kept_up_to_a_size(pretrained, tmp_path):
         vocab(10)
 
 
-def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
+def test_korean_text_keeps_its_pieces(config, tmp_path, shared, reviews):
     """The released multilingual vocabulary, on a network of little width."""
     folder = tmp_path / "multilingual"
     folder.mkdir()
@@ -148,13 +142,8 @@ def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
     (folder / "bert_config.json").write_text(config.to_json())
     file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"
     (folder / "vocab.txt").write_bytes(file.read_bytes())
-    with gzip.open(
-        shared / "data/pretrain/movie-reviews.ko.txt.gz",
-        "rt",
-        encoding="utf-8",
-    ) as lines:
-        lines = list(itertools.islice(lines, 3000))
-    trim_vocab(folder, tmp_path / "new", lines[:2000])
+    known, other = reviews[:2000], reviews[2000:3000]
+    trim_vocab(folder, tmp_path / "new", known)
     old, new = (
         BertTokenizer(f / "vocab.txt", False)
         for f in (folder, tmp_path / "new")
@@ -162,10 +151,10 @@ def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
     assert new.vocab_size < 25_000
     (rows,) = load_file(tmp_path / "new" / "model.safetensors").values()
     assert [old.vocab[int(i)] for i in rows[:, 0]] == list(new.vocab)
-    kept = [old.vocab[i] for i in old(lines[:2000]).flat_values.numpy()]
-    assert kept == [new.vocab[i] for i in new(lines[:2000]).flat_values.numpy()]
+    kept = [old.vocab[i] for i in old(known).flat_values.numpy()]
+    assert kept == [new.vocab[i] for i in new(known).flat_values.numpy()]
     # Other texts are in more tokens, but no word became unknown.
-    before, after = (t(lines[2000:]).flat_values.numpy() for t in (old, new))
+    before, after = (t(other).flat_values.numpy() for t in (old, new))
     assert len(after) > len(before)
     assert np.sum(after == new.unk_id) == np.sum(before == old.unk_id) > 100
 

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 
 import keras
@@ -11,14 +10,13 @@ from safetensors.numpy import save_file
 from scipy import stats
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning import FinetunedModel, load_finetuned
+from keras_bert.finetuning import FinetunedModel
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.kinds import network_calls
 from keras_bert.kinds.embedding import losses
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.registry import get_task
 from keras_bert.training.distribution import precision
 
 TRIPLETS = [
@@ -37,12 +35,6 @@ SCORED = [
 ]
 VECTORS = [{"anchor": "a fox", "label": [0.5, -1.0]}]
 UNSCORED = [{k: row[k] for k in ("anchor", "positive")} for row in TRIPLETS]
-
-
-@pytest.fixture(scope="module")
-def config(config):
-    # One layer makes a smaller graph. The encoder is not tested here.
-    return dataclasses.replace(config, num_hidden_layers=1)
 
 
 @pytest.fixture
@@ -315,14 +307,15 @@ def test_wrong_settings_are_refused(build, config, settings, message):
         build(**settings).build_model(config)
 
 
-def _checkpoint(config, folder, vocab_file, *, pooler=True):
+def _checkpoint(config, folder, vocab_file):
+    """Writes an encoder without its pooler."""
     encoder = build_encoder(config)
     randomize(encoder)
     folder.mkdir()
     arrays = {
         w.path: w.numpy()
         for w in encoder.weights
-        if pooler or not w.path.startswith("pooler/")
+        if not w.path.startswith("pooler/")
     }
     save_file(arrays, folder / "model.safetensors")
     (folder / "bert_config.json").write_text(config.to_json())
@@ -330,31 +323,23 @@ def _checkpoint(config, folder, vocab_file, *, pooler=True):
     return folder
 
 
-def _task(**changes):
-    rows = {"train": TRIPLETS * 4, "validation": SCORED}
-    return dataclasses.replace(
-        Task(
-            kind="embedding",
-            text_fields=("anchor", "positive", "negative"),
-            metrics=("spearman",),
-            read=lambda data_dir, split: rows[split],
-            settings={"max_seq_length": 8},
-            test_files={},
-        ),
-        **changes,
-    )
-
-
 def test_a_pre_trained_encoder_is_evaluated_as_it_is(
     config, vocab_file, tmp_path
 ):
-    checkpoint = _checkpoint(
-        config, tmp_path / "pretrained", vocab_file, pooler=False
+    checkpoint = _checkpoint(config, tmp_path / "pretrained", vocab_file)
+
+    task = Task(
+        kind="embedding",
+        text_fields=("anchor", "positive", "negative"),
+        metrics=("spearman",),
+        read=lambda data_dir, split: SCORED,
+        settings={"max_seq_length": 8},
+        test_files={},
     )
 
     def evaluate(name, **settings):
         return finetune(
-            _task(),
+            task,
             tmp_path,
             tmp_path / name,
             checkpoint=checkpoint,
@@ -379,48 +364,6 @@ def test_a_pre_trained_encoder_is_evaluated_as_it_is(
     with pytest.raises(InputError, match="no weights of pooler"):
         evaluate("refused", pooling="pooled")
     assert not (tmp_path / "refused").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["float32", "bfloat16"])
-def test_it_learns_from_triplets_and_is_chosen_by_scored_pairs(
-    config, vocab_file, tmp_path, name
-):
-    config = dataclasses.replace(
-        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    )
-    checkpoint = _checkpoint(config, tmp_path / "pretrained", vocab_file)
-    before = finetune(
-        _task(metrics=("triplet_accuracy",), validation_splits=("train",)),
-        tmp_path,
-        tmp_path / "before",
-        checkpoint=checkpoint,
-        config=FinetuningConfig(num_train_epochs=0),
-    )
-    finetune(
-        _task(),
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=checkpoint,
-        config=FinetuningConfig(
-            num_train_epochs=20,
-            train_batch_size=6,
-            learning_rate=0.003,
-            precision=name,
-            gradient_accumulation_steps=2,
-        ),
-    )
-    model = load_finetuned(tmp_path / "out")
-    assert model.kind.spec.settings.loss == "multiple_negatives"
-    after = finetune(
-        _task(metrics=("triplet_accuracy",), validation_splits=("train",)),
-        tmp_path,
-        tmp_path / "after",
-        checkpoint=tmp_path / "out" / "checkpoints" / "step-00000040",
-        config=FinetuningConfig(num_train_epochs=0),
-    )
-    assert after["triplet_accuracy"] == 1
-    assert after["loss"] < before["loss"] / 2
 
 
 @pytest.mark.parametrize(
@@ -458,39 +401,3 @@ def test_the_losses_fall_in_bfloat16(build, config, settings):
             losses.append(float(loss))
     assert outputs.dtype == tf.float32
     assert losses[-1] < losses[0]
-
-
-@pytest.mark.slow
-def test_korean_sentences(shared, config):
-    """The file of KorSTS, with the multilingual vocabulary."""
-    task = get_task("embedding/korsts")
-    rows = list(task.read(shared / "data" / "korsts", "validation"))[:5]
-    vocab_file = (
-        shared / "data/vocab" / "bert-base-multilingual-cased.vocab.txt"
-    )
-    config = dataclasses.replace(config, vocab_size=119547)
-    kind = make_kind(
-        "embedding",
-        vocab_file,
-        config,
-        do_lower_case=False,
-        text_fields=task.text_fields,
-        metrics=task.metrics,
-        loss="cosent",
-        max_seq_length=16,
-    )
-    examples = kind.encode(rows, labeled=True)
-    assert rows[1]["sentence2"] == "아이가 말을 타고 있다."
-    ids = examples.features["input_ids"][1, 1]
-    assert kind.tokenizer.tokens(ids) == (
-        "[CLS] 아 ##이가 말 ##을 타 ##고 있다 . [SEP]".split()
-    )
-    model = _model(kind, config)
-    finetuned = FinetunedModel(model, kind, config)
-    answers = finetuned.predict(rows)
-    assert finetuned.evaluate(rows)["spearman"] == pytest.approx(
-        stats.spearmanr(
-            [float(row["label"]) for row in rows],
-            [answer["similarity"] for answer in answers],
-        )[0]
-    )

@@ -9,7 +9,7 @@ from fit_steps import count_nothing, fit
 from kind_examples import make_kind
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning.batches import evaluation_batches, training_batches
+from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.kinds import network_calls
 from keras_bert.training.steps import Steps
@@ -76,29 +76,6 @@ def test_a_context_is_tokenized_once(kind, model, monkeypatch):
     assert sizes == [2, 6]
     assert answer["num_tokens"].numpy().tolist() == [27, 19]
     assert answer["truncated"].numpy().tolist() == [True, False]
-
-
-def test_a_batch_is_padded_at_the_end_of_its_rows(kind):
-    examples = kind.encode(ROWS, labeled=True)
-    dataset, order = evaluation_batches(examples, batch_size=2)
-    assert order.tolist() == [1, 0]
-    (batch,) = dataset
-    features, labels, weights = batch
-    np.testing.assert_array_equal(
-        features["input_ids"], [[sum(IDS[1], []) + [0] * 8], [sum(IDS[0], [])]]
-    )
-    np.testing.assert_array_equal(
-        features["input_mask"],
-        [
-            [[1] * 6 + [2] * 7 + [3] * 6 + [0] * 8],
-            [[1] * 9 + [2] * 9 + [3] * 9],
-        ],
-    )
-    np.testing.assert_array_equal(
-        features["cls_positions"], [[[0, 6, 13]], [[0, 9, 18]]]
-    )
-    assert labels["logits"].numpy().tolist() == [1, 2]
-    assert weights["logits"].numpy().tolist() == [1, 1]
 
 
 def test_a_row_for_each_choice_if_they_are_long(kind, monkeypatch):

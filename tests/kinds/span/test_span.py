@@ -110,8 +110,10 @@ _TEXTS = [
 
 
 @pytest.mark.slow  # test_signatures asks a model of each kind
-@pytest.mark.parametrize("may_be_missing", [False, True])
-@pytest.mark.parametrize("fields", [("question", "context"), ("query", "page")])
+@pytest.mark.parametrize(
+    ("may_be_missing", "fields"),
+    [(False, ("question", "context")), (True, ("query", "page"))],
+)
 def test_the_served_model_answers_as_predict_does(
     vocab_file, config, tmp_path, may_be_missing, fields
 ):
@@ -163,8 +165,6 @@ def test_fields_may_have_any_names(vocab_file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"context": 5}, "The context of example 2 is 5; give a string"),
-        ({"question": None}, "The question of example 2 is None"),
         ({"label": "dog"}, "The label of question q1 is 'dog'; give a list"),
         ({"label": [{"text": "dog"}]}, "The label of question q1 is"),
         ({"label": [{"answer_start": 2}]}, "The label of question q1 is"),
@@ -176,9 +176,8 @@ def test_bad_rows_are_named(vocab_file, change, message):
         span_kind(vocab_file).encode([row, row | change], labeled=True)
 
 
-def test_missing_fields_are_named(vocab_file):
+def test_a_missing_label_is_named(vocab_file):
     row = span_row("a dog", "dog")
-    for field in ("question", "context", "label"):
-        rows = [row, {k: v for k, v in row.items() if k != field}]
-        with pytest.raises(InputError, match=f"2 has no field '{field}'"):
-            span_kind(vocab_file).encode(rows, labeled=True)
+    rows = [row, {"question": "a", "context": "a dog"}]
+    with pytest.raises(InputError, match="2 has no field 'label'"):
+        span_kind(vocab_file).encode(rows, labeled=True)

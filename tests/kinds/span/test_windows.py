@@ -104,6 +104,8 @@ def test_the_fields_of_windows(vocab_file):
             rows = zip(fields[name], fields["context_tokens"], strict=True)
             for values, tokens in rows:
                 assert [x == -1 for x in values] == [x == -1 for x in tokens]
+    none = tf.constant([], tf.string)
+    assert _windows(vocab_file)(none, none).input_ids.shape[0] == 0
 
 
 def test_drifts_count_what_cleaning_adds_and_removes(tmp_path):
@@ -221,31 +223,6 @@ def test_windows_of_the_reference(shared, name):
             ),
             expected[field],
         )
-
-
-@pytest.mark.slow  # the served spans have these windows
-def test_the_same_in_a_saved_model(vocab_file, tmp_path):
-    windows = _windows(vocab_file)
-    texts = (
-        ["the quick fox", "", "a film", "a dog"],
-        ["very " * 12 + b"\xffgood\xe4".decode("latin1"), " ", "", "É dog."],
-    )
-    expected = _lists(windows(*texts))
-    assert expected[0] == [0, 0, 0, 0, 1, 2, 3]
-    assert expected[2][4:6] == [[2, 3, 3], [2, 6, 23, 3, 3]]
-    module = tf.Module()
-    module.tokenizer = windows.keywords["tokenizer"]
-    module.cut = tf.function(
-        lambda *texts: windows(*texts)._asdict(),
-        input_signature=[tf.TensorSpec([None], tf.string)] * 2,
-        autograph=False,
-    )
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    loaded = tf.saved_model.load(str(tmp_path / "saved"))
-    found = loaded.cut(*map(tf.constant, texts))
-    assert _lists(found[name] for name in windows(*texts)._fields) == expected
-    none = tf.constant([], tf.string)
-    assert windows(none, none).input_ids.shape[0] == 0
 
 
 def test_a_window_without_room_for_the_context_is_refused(vocab_file):

@@ -265,17 +265,3 @@ def test_a_network_learns_from_a_teacher_with_a_crf(finetuned, tmp_path):
     found = load_finetuned(tmp_path / "out").model.get_layer("crf").transitions
     expected = finetuned.model.get_layer("crf").transitions
     np.testing.assert_allclose(found, expected, atol=0.02)
-
-
-def test_what_a_crf_cannot_do(config, vocab_file):
-    with pytest.raises(
-        InputError, match="label_smoothing is 0.1, but the loss"
-    ):
-        make_kind(
-            "token_classification",
-            vocab_file,
-            config,
-            labels=LABELS,
-            crf=True,
-            label_smoothing=0.1,
-        )

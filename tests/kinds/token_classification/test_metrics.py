@@ -105,12 +105,6 @@ def test_entities_are_scored_as_seqeval_does(name, vocab_file, config):
     assert found["f1"] == pytest.approx(expected)
 
 
-def test_one_row_of_iobes(vocab_file, config):
-    labels = ["O", *(f"{x}-{y}" for x in "BIES" for y in ("PER", "LOC"))]
-    rows = [["S-PER", "O", "B-LOC", "E-LOC"]], [["S-PER", "O", "O", "O"]]
-    assert _score(vocab_file, config, labels, *rows)["f1"] == 2 / 3
-
-
 @pytest.mark.parametrize(
     ("labels", "places", "types"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from read_records import read_records
+from read_records import random_features, read_records
 
 from keras_bert.errors import InputError
 from keras_bert.pretraining.read.files_to_records import (
@@ -14,32 +14,14 @@ from keras_bert.pretraining.read.files_to_records import (
     find_files,
 )
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
-from keras_bert.training.distribution import BatchShard
 
 S, P = 23, 4
-
-
-def _features(num_records):
-    random = np.random.default_rng(3)
-    features = {
-        name: random.integers(0, 200_000, (num_records, size))
-        for name, size in {
-            "input_ids": S,
-            "input_mask": S,
-            "segment_ids": S,
-            "masked_lm_positions": P,
-            "masked_lm_ids": P,
-            "next_sentence_labels": 1,
-        }.items()
-    }
-    features["masked_lm_weights"] = random.random((num_records, P), np.float32)
-    return features
 
 
 @pytest.fixture
 def files(tmp_path):
     """Two files of 30 and 7 records, and their features."""
-    features = _features(37)
+    features = random_features(37, S, P)
     records = serialize_examples(features)
     names = []
     for name, part in (("a", records[:30]), ("b", records[30:])):
@@ -88,34 +70,6 @@ def test_shuffled_records_repeat_without_end_in_full_batches(files):
     assert not np.array_equal(first, batches(4))
     rows = {row.tobytes() for batch in first for row in batch}
     assert rows == {row.tobytes() for row in features["input_ids"].astype("i4")}
-
-
-@pytest.mark.parametrize("num_workers", [2, 4])
-def test_workers_read_the_rows_of_one_order(files, num_workers):
-    """Each record of an epoch comes once, over all workers."""
-    names, features = files
-    reading = {"shuffle_seed": 3, "batch_size": 8}
-    whole = _ids(_dataset(names, **reading).take(14))
-    np.testing.assert_array_equal(
-        np.unique(whole[:37], axis=0), np.unique(features["input_ids"], axis=0)
-    )
-    parts = [
-        _dataset(names, share=BatchShard(i, num_workers), **reading).take(14)
-        for i in range(num_workers)
-    ]
-    rows = np.stack([_ids(part) for part in parts])
-    rows = rows.reshape(num_workers, 14, 8 // num_workers, S).swapaxes(0, 1)
-    np.testing.assert_array_equal(rows.reshape(-1, S), whole)
-
-
-def test_a_run_may_start_at_any_batch(files):
-    names, _ = files
-    batches = list(_dataset(names, shuffle_seed=3).take(30))
-    for first in (0, 7, 29):
-        (batch,) = _dataset(names, shuffle_seed=3, first_batch=first).take(1)
-        tf.nest.map_structure(
-            np.testing.assert_array_equal, batch, batches[first]
-        )
 
 
 @pytest.mark.slow

@@ -267,19 +267,6 @@ def test_each_epoch_draws_other_pairs_and_masks(files, tokenizer):
             np.testing.assert_array_equal(value, same[name])
 
 
-def test_each_epoch_has_each_record_once_in_another_order(files, tokenizer):
-    names, static, _ = files
-    ids = np.concatenate([b["input_ids"] for b in _batches([static], None)])
-    number = len(ids)
-    shuffled = _batches([static], None, 2 * number // 8 + 1, shuffle_seed=3)
-    shuffled = np.concatenate([batch["input_ids"] for batch in shuffled])
-    epochs = shuffled[:number], shuffled[number : 2 * number]
-    in_order = sorted(row.tobytes() for row in ids)
-    for epoch in epochs:
-        assert sorted(row.tobytes() for row in epoch) == in_order
-    assert (epochs[0] != epochs[1]).any()
-
-
 def test_another_length_than_that_of_the_records_is_warned_of(
     files, tokenizer, caplog
 ):

@@ -150,13 +150,6 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, written):
     assert len(places) > counts["instances"] / 2
 
 
-def test_a_finished_run_is_not_repeated(tokenizer, lines, written):
-    folder, counts = written
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert _write(lines, folder, tokenizer) == counts
-    assert before == {path: path.read_bytes() for path in folder.iterdir()}
-
-
 def test_a_seed_makes_the_same_records(tokenizer, lines, written, tmp_path):
     _write(lines, tmp_path / "same", tokenizer)
     assert _contents(tmp_path / "same") == _contents(written[0])

@@ -96,19 +96,11 @@ def test_units_hold_the_whole_text(tmp_path):
     assert sum(units, []) == list(source.lines())
 
 
-def test_a_source_chooses_the_reader(tmp_path):
-    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
-    (tmp_path / "a.jsonl").write_text('{"body": "one\\n\\ntwo"}\n')
-    text, jsonl = f"{tmp_path}/*.txt", f"{tmp_path}/*.jsonl"
-    assert list(TextSource(text).lines()) == ["one", "", "two", ""]
-    whole = TextSource(text, document_per_file=True)
-    assert len([x for x in whole.lines() if not x.strip()]) == 1
-    found = TextSource(jsonl, text_field="body").lines()
-    assert list(found) == ["one\n\ntwo", ""]
+def test_fields_that_name_no_source():
     for fields, message in (
         ({}, "Give an input_file"),
         (
-            {"input_file": text, "text_field": "y", "document_per_file": True},
+            {"input_file": "x", "text_field": "y", "document_per_file": True},
             "document_per_file is for plain text",
         ),
     ):

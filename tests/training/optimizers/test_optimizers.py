@@ -99,16 +99,6 @@ def test_an_option_that_would_be_ignored_is_refused(option):
 
 
 @every
-def test_the_schedule_survives_a_round_trip(name):
-    optimizer = _build(name)
-    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
-    assert type(again) is type(optimizer)
-    assert again.get_config() == optimizer.get_config()
-    schedule = again.get_config()["learning_rate"]["config"]
-    assert schedule["learning_rate"] == 0.01
-
-
-@every
 def test_a_saved_model_resumes_bit_equal(name, tmp_path):
     x = np.random.default_rng(1).normal(size=(8, 5)).astype("f")
     inputs = keras.Input((5,))

@@ -1,3 +1,5 @@
+"""The learning rate of each step."""
+
 import pytest
 
 from keras_bert.training.optimizers.adam import WarmupDecay
