@@ -70,6 +70,8 @@ def translate_finetuning(flags: Flags) -> None:
 def _translate_tpu(flags: Flags) -> None:
     if flags.use_tpu:
         flags["distribution_strategy"].value = "tpu"
+    elif flags.use_tpu is False:
+        flags["tpu"].value = ""  # the reference reads it only with use_tpu
 
 
 def _translate_squad(flags: Flags) -> None:

@@ -170,8 +170,8 @@ def train_kind(
     if config.early_stopping_patience and not evaluations:
         raise InputError(
             f"early_stopping_patience is {config.early_stopping_patience}, but "
-            "no validation rows say when to stop; give validation_data, or "
-            "leave it out."
+            "no validation rows say when to stop; give some, or leave "
+            "early_stopping_patience out."
         )
     encoded = encoded_folder(output_dir, cache_dir)
     examples = encode_rows(kind, read_rows(), encoded)

@@ -167,8 +167,9 @@ def test_extract_features(folder, tmp_path):
         (
             finetune,
             "--task_name=MRPC --do_predict=true --data_dir=mrpc "
-            "--init_checkpoint=out/best --predict_batch_size=3 --output_dir=o",
-            {"num_train_epochs": 0, "eval_batch_size": 3},
+            "--init_checkpoint=out/best --predict_batch_size=3 --output_dir=o "
+            "--use_tpu=False --tpu_name=t",
+            {"num_train_epochs": 0, "eval_batch_size": 3, "tpu": ""},
         ),
         (
             finetune,

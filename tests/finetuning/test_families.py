@@ -134,8 +134,10 @@ def test_trained_saved_loaded_and_trained_on(family, kind, folder, tmp_path):
     answers = _answers(model, kind)
     model.save(tmp_path / "saved")
     loaded = load_finetuned(tmp_path / "saved")
+    assert type(loaded) is type(model)
     assert loaded.bert_config == model.bert_config
     assert _answers(loaded, kind) == answers
+    assert "loss" in loaded.evaluate(*KINDS[kind][1:3])
     again = type(model).from_pretrained(tmp_path / "saved")
     once = dataclasses.replace(CONFIG, num_train_epochs=1)
     assert _fit(again, kind, once)[0] < losses[0]

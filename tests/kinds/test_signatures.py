@@ -159,7 +159,9 @@ def test_invalid_utf8_is_answered_with_valid_utf8(exported):
     for bad in _INVALID:
         texts += [b" ".join([*words[:3], words[3] + bad, *words[4:]]), bad]
         texts += [bad.join(words), (b" " + bad + b" ").join(words)]
-    inputs = dict.fromkeys(rows[0], tf.constant(texts))
+    *others, last = rows[0]
+    inputs = dict.fromkeys(others, tf.constant(texts[::-1]))
+    inputs[last] = tf.constant(texts)
     if name == "multiple_choice":
         inputs["endings"] = tf.constant([[x, x[::-1]] for x in texts])
     outputs = loaded.signatures["serving_default"](**inputs)
@@ -171,7 +173,10 @@ def test_invalid_utf8_is_answered_with_valid_utf8(exported):
     for text, *row in zip(texts, *parts, strict=name in _PARTS):
         valid = text.decode(errors="ignore")
         for part, start, end in zip(*map(np.atleast_1d, row), strict=True):
-            assert valid[start:end].split() == part.decode().split()
+            piece = valid[start:end]
+            # Of a span, the white space is made single.
+            piece = " ".join(piece.split()) if name == "span" else piece
+            assert piece == part.decode()
     if parts:
         assert np.sum(parts[0] != b"") > len(texts) / 2
 

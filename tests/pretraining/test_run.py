@@ -271,13 +271,33 @@ def test_records_of_another_vocabulary_are_refused(
         )
 
 
-def test_without_next_sentence(shallow, records, tmp_path):
+def test_held_out_records_that_are_cut_off_are_named(
+    shallow, records, tmp_path
+):
+    file = tmp_path / "cut.tfrecord"
+    with open(records, "rb") as whole:
+        file.write_bytes(whole.read(3000))
+    with pytest.raises(ValueError, match="cut.tfrecord is damaged or cut off"):
+        pretrain(
+            shallow,
+            [records],
+            tmp_path / "out",
+            eval_files=[str(file)],
+            config=replace(CONFIG, num_train_steps=1),
+        )
+    assert not (tmp_path / "out" / "eval_results.json").exists()
+
+
+def test_without_next_sentence(shallow, records, vocab_file, tmp_path):
     figures = pretrain(
         shallow,
         [records],
         tmp_path / "out",
         eval_files=[records],
-        config=replace(CONFIG, num_train_steps=2, next_sentence=False),
+        vocab_file=vocab_file,
+        config=replace(
+            CONFIG, num_train_steps=2, next_sentence=False, do_lower_case=False
+        ),
     )
     assert figures["val_loss"] == figures["val_masked_lm_loss"]
     assert not [name for name in figures if "next" in name]
@@ -286,6 +306,8 @@ def test_without_next_sentence(shallow, records, tmp_path):
     assert heads == {"embeddings", "layer_0", "masked_lm"}
     # A model with both heads loads these weights.
     load_checkpoint(build_pretraining_model(shallow), tmp_path / "out")
+    # Without a file that says so, this vocabulary is taken for uncased.
+    assert not load_tokenizer(tmp_path / "out").do_lower_case
 
 
 @pytest.mark.slow

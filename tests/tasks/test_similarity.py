@@ -81,3 +81,6 @@ def test_the_shared_files(shared):
     scored = list(TASK.read(shared / "data", "validation"))
     assert len(scored) == 1500
     assert set(scored[0]) == {"sentence1", "sentence2", "label"}
+    korean = get_task("embedding/korsts")
+    second = list(korean.read(shared / "data/korsts", "validation"))[1]
+    assert second["sentence2"] == "아이가 말을 타고 있다."

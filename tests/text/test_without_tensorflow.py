@@ -27,6 +27,9 @@ def test_ids_and_what_a_tokenizer_says(vocab_file, do_lower_case):
     ]
     assert ours.sidecars(16) == other.sidecars(16)
     assert (ours.vocab_size, ours.pad_id, ours.mask_id) == (31, 0, 4)
+    pair = ours.library.encode("dog", "dog")
+    assert pair.ids == [2, 15, 3, 15, 3]
+    assert pair.type_ids == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.usefixtures("eagerly")

@@ -61,7 +61,7 @@ function showSpan([{ answer, best_answer: best, start, end }], values) {
   return [noResult("No answer in the text"), ...guess];
 }
 
-function showEntities([outputs], values, labels) {
+function showEntities([outputs], values, { labels }) {
   const [types, starts, ends] = ["type", "start", "end"].map(
     (name) => outputs[`entities.${name}`],
   );

@@ -15,6 +15,7 @@ from keras_bert.checkpoints.resize.vocab import (
     extend_vocab,
 )
 from keras_bert.config import BertConfig
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -98,6 +99,15 @@ def test_the_network_is_the_same_for_old_pieces(
         rtol=1e-5,
         atol=1e-5,
     )
+    # A folder of transformers gives the same.
+    hub = tmp_path / "hub"
+    convert_checkpoint(pretrained, hub, "huggingface")
+    extend_vocab(
+        tmp_path / "hub", tmp_path / "of_hub", words=["foxes", "jumps"]
+    )
+    others = _arrays(tmp_path / "of_hub")
+    for path, array in _arrays(tmp_path / "new").items():
+        np.testing.assert_array_equal(others[path], array, path)
 
 
 def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
