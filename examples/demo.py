@@ -1,9 +1,9 @@
 """Shows in two minutes what can be done with the model in the package.
 
 The text is the documentation that comes with Python. The demo searches it by
-meaning. It fine-tunes a classifier that tells which chapter a paragraph comes
-from, beside the same network with random weights. Then it exports the model and
-classifies raw strings in a new process.
+meaning. It fine-tunes a classifier that says which chapter a paragraph comes
+from, and compares it with the same network from random weights. Then it exports
+the model and classifies raw strings in a new process.
 
     python examples/demo.py --output_dir=demo_output
 
@@ -117,7 +117,7 @@ def split_largest(chapters):
     """Returns two pairs of paragraphs and their chapters: train, held out.
 
     They come from the chapters with the most paragraphs that no other chapter
-    repeats. Only every fifth paragraph is for training: labels are dear.
+    repeats. Only every fifth paragraph is for training: labels are expensive.
     """
     counts = collections.Counter(
         x for texts in chapters.values() for x in set(texts)

@@ -1,13 +1,13 @@
 """Feature-based named entity recognition (paper, 5.3 and Table 7).
 
 A two-layer BiLSTM is trained on hidden states of an encoder that is frozen.
-This file defines a kind of task of its own, and CoNLL-2003 as a task of it:
+This file defines its own kind of task, and CoNLL-2003 as a task of this kind:
 
     python run_scripts/run_finetuning.py --task=examples/feature_based_ner.py \
         --data_dir=conll2003 --checkpoint=pretrained --output_dir=out
 
-Import it before `load_finetuned` loads such a model. `--bilstm_size=768` is
-that of the paper; choose 256 on a CPU.
+Import it before `load_finetuned` loads such a model. `--bilstm_size=768` is the
+size in the paper; choose 256 on a CPU.
 """
 
 import dataclasses
@@ -39,8 +39,8 @@ class FeatureBasedSettings(_TokenClassification.Settings):
 
     Attributes:
         features: The hidden states of the frozen encoder that the tagger reads.
-        bilstm_size: Units, in each direction, of a two-layer BiLSTM on them; 0
-            for no BiLSTM.
+        bilstm_size: The number of units, in each direction, of a two-layer
+            BiLSTM on these hidden states; 0 for no BiLSTM.
     """
 
     features: str = keras_bert.kinds.setting(
@@ -50,7 +50,7 @@ class FeatureBasedSettings(_TokenClassification.Settings):
 
 
 class FeatureBasedNER(_TokenClassification):
-    """Encodes, answers and is scored as any token classification."""
+    """Encodes, answers and is scored like any token classification."""
 
     name = "feature_based_ner"
     Settings = FeatureBasedSettings
@@ -74,7 +74,7 @@ class FeatureBasedNER(_TokenClassification):
         layer = dataclasses.replace(bert_config, num_hidden_layers=1)
 
         def count(batch):
-            """Frozen layers go forward only, a third of the work."""
+            """Counts the work; frozen layers only go forward, a third of it."""
             work = count_work(batch, layer, num_labels=len(self.spec.labels))
             trained = count_work(batch, layer, num_labels=0)["flops"]
             frozen = chosen[-1] * trained / 3
@@ -90,8 +90,8 @@ class FeatureBasedNER(_TokenClassification):
 def build_tagger(bert_config, *, num_labels, features, bilstm_size, crf=False):
     """Builds a frozen encoder with a BiLSTM and a softmax, or a CRF, on it.
 
-    Inputs and output: those of `build_token_classifier`. The encoder has all
-    its weights under their usual paths.
+    The inputs and the output are as in `build_token_classifier`. The encoder
+    has all its weights under their usual paths.
     """
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -181,7 +181,7 @@ class WeightedSum(keras.layers.Layer):
 
 
 def _choose(bert_config, features):
-    """Returns the places in [embeddings, layer_0, ..., last layer]."""
+    """Returns the indices in [embeddings, layer_0, ..., last layer]."""
     num_layers = bert_config.num_hidden_layers
     if features.endswith("four") and num_layers < 4:
         raise keras_bert.InputError(

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a text file to a served answer: BERT-tiny, from random weights on.
+# From a text file to a served answer: BERT-tiny from random weights.
 #
 #     examples/from_text_to_answer.sh TEXT FILMS OUT [STEPS] [PORT]
 #
-# TEXT has a sentence on each line and a blank line between documents. FILMS is
-# the folder SST-2 of GLUE.
+# TEXT has one sentence per line and a blank line between documents. FILMS is
+# GLUE's folder SST-2.
 set -euo pipefail
 text=$1 films=$2 out=$3 steps=${4:-2000} port=${5:-8501}
 network=$(dirname "$0")/../configs/models/bert_tiny.json

@@ -6,8 +6,8 @@ r"""Fine-tunes with each combination of values, and keeps the best model.
         --task=glue/sst2 --data_dir=SST-2 --checkpoint=pretrained
 
 This is the search of the paper (A.3). All flags go to `keras-bert finetune`;
-those in SEARCHED take several values. The first metric of the task decides. The
-same command again continues a search that was interrupted.
+those in SEARCHED take several values. The first metric of the task decides. If
+the search is interrupted, run the command again: it continues.
 """
 
 import csv
@@ -28,7 +28,7 @@ SEARCHED = (
 
 
 def search(output_dir: Path, flags: dict[str, str]) -> list[dict[str, str]]:
-    """Returns a row for each run, the best one first; also in search.csv."""
+    """Returns a row for each run, best first; writes the rows to search.csv."""
     output_dir.mkdir(parents=True, exist_ok=True)
     check_is_same_search(output_dir / "search.json", flags)
     values = {

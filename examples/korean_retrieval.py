@@ -1,9 +1,10 @@
-r"""Writes a search in the Korean Wikipedia as files of BEIR.
+r"""Writes a search in the Korean Wikipedia as files in BEIR's format.
 
     python examples/korean_retrieval.py ../shared/data wikipedia.ko
 
-A query is the title of an article which mini_ko_en has not seen, and its answer
-is the first paragraph of this article, among those of all articles. Then:
+A query is the title of an article that mini_ko_en has not seen. Its answer is
+the first paragraph of this article, among the first paragraphs of all articles.
+Then:
 
     keras-bert evaluate-retrieval --data_dir=wikipedia.ko \
         --checkpoint=mini_ko_en --output_dir=retrieved

@@ -1,4 +1,4 @@
-"""Writes the texts from which mini_en learned, one text a line.
+"""Writes the texts from which mini_en learned, one text per line.
 
     python examples/mini_en_texts.py ../shared/data texts.txt
 

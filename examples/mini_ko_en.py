@@ -3,7 +3,7 @@ r"""Makes mini_ko_en from multilingual-e5-small, step by step.
     python examples/mini_ko_en.py multilingual-e5-small texts.txt names.txt \
         all_texts.txt work_dir
 
-The first folder is what `benchmarks/multilingual_e5.py` writes, or
+The first argument is the folder that `benchmarks/multilingual_e5.py` writes, or
 hf://intfloat/multilingual-e5-small. `examples/mini_ko_en_texts.py` writes
 texts.txt and all_texts.txt, `examples/mini_ko_en_names.py` names.txt. Repeat
 the command to resume a stopped run. Two cores need two to three hours, half of

@@ -1,4 +1,4 @@
-"""Writes the texts of the second stage of mini_ko_en, one text a line.
+"""Writes the texts of the second stage of mini_ko_en, one text per line.
 
     python examples/mini_ko_en_names.py ../shared/data names.txt
 

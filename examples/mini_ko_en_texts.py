@@ -1,13 +1,13 @@
-"""Writes the texts from which mini_ko_en learned, one text a line.
+"""Writes the texts from which mini_ko_en learned, one text per line.
 
     python examples/mini_ko_en_texts.py ../shared/data texts.txt all_texts.txt
 
 The second file is longer: word pieces are chosen by their frequency in it.
 
-Three texts of five are Korean: sentences, paragraphs and titles of Wikipedia,
-film reviews, and sentences of KorSTS. The English ones are a part of those of
-mini_en. One article of 20 of the Korean Wikipedia is kept out, for a search in
-articles that the model has never seen.
+Three of five texts are Korean: sentences, paragraphs and titles from Wikipedia,
+film reviews, and sentences from KorSTS. The English texts are a part of the
+texts of mini_en. One of 20 articles of the Korean Wikipedia is kept out, for a
+search in articles that the model has never seen.
 """
 
 import csv

@@ -25,7 +25,7 @@ _OF_TRAINING = (
     "initializer_range",
 )
 
-# Any of these keys tells that Hugging Face's library wrote a config. A file
+# Any of these keys shows that Hugging Face's library wrote a config. A file
 # named config.json may lack them.
 _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
@@ -47,41 +47,44 @@ class BertConfig(CheckedSettings):
         num_hidden_layers: Number of encoder blocks.
         num_attention_heads: Number of heads, N; must divide `hidden_size`.
         intermediate_size: Width of the feed-forward layer, F.
-        hidden_act: "gelu" is the tanh form of google-research/bert and
-            "gelu_erf" the exact form, Hugging Face's "gelu"; also "relu",
-            "tanh" and "linear".
+        hidden_act: The activation of the feed-forward layer: "gelu" (the tanh
+            form of google-research/bert), "gelu_erf" (the exact form, Hugging
+            Face's "gelu"), "relu", "silu", "tanh" or "linear".
         hidden_dropout_prob: Dropout after embeddings and dense layers.
         attention_probs_dropout_prob: Dropout on the attention weights.
-        max_position_embeddings: The longest sequence.
-        type_vocab_size: Number of segments; 2 in every released file of BERT.
+        max_position_embeddings: The longest sequence, in tokens.
+        type_vocab_size: Number of segments; 2 in every released BERT file.
             With 0, the network does not read segments.
-        initializer_range: Standard deviation of the truncated normal.
+        initializer_range: Standard deviation of the truncated normal
+            distribution of new weights.
         layer_norm_eps: Epsilon of the layer normalizations.
         directionality: "bidi", or "left_to_right" for a network in which a
             token attends only to itself and earlier tokens (paper, 5.1).
-        family: A row of `keras_bert.families.FAMILIES`, which tells what
-            transformers calls the network. The next fields shape it; a
-            config.json of the family sets them.
-        embedding_size: Width of the embeddings, E, if it is not H: a dense
-            layer projects them (ELECTRA, arXiv 2003.10555).
+        family: The name of the network's family in transformers, a key of
+            `keras_bert.families.FAMILIES`. The fields after this one are what
+            families change; a config.json of the family sets them.
+        embedding_size: Width of the embeddings, E, if it differs from H. A
+            dense layer then projects them (ELECTRA, arXiv 2003.10555).
         first_position: The row of the position embeddings for the first token.
-            The ids before it are those of padding (RoBERTa).
-        position_embedding_type: "absolute"; "relative", in which all layers
-            also add a number for the distance of two tokens to their attention
-            score (MPNet, arXiv 2004.09297); or "rotary" (arXiv 2104.09864),
-            with `rope_theta` as base and `rope_scaling_factor` by which all
-            rotations are slower.
-        local_attention: A token attends to half as many tokens on each side
-            as this number says, in all layers but every n-th, with n =
-            `global_attn_every_n_layers`, from the first on. These layers have
-            `local_rope_theta` as base. None for attention to all tokens.
+            The rows before it are for padding (RoBERTa).
+        position_embedding_type: How the network reads positions: "absolute";
+            "relative", where every layer also adds a number for the distance
+            of two tokens to their attention score (MPNet, arXiv 2004.09297);
+            or "rotary" (arXiv 2104.09864), with the base `rope_theta` and all
+            rotations slower by the factor `rope_scaling_factor`.
+        local_attention: The window of local attention, in tokens: a token
+            attends to half as many on each side. Every n-th layer, from the
+            first on, attends to all tokens, with n =
+            `global_attn_every_n_layers`. The other layers have the base
+            `local_rope_theta`. With None, all layers attend to all tokens.
         gated_feed_forward: Whether a second dense layer multiplies the
             activation of the feed-forward layer (arXiv 2002.05202).
-        norm_placement: "after" each part of a block and its residual, or
-            "before" it, with a last norm at the end.
-        biases: Which parts have biases, separated by spaces.
+        norm_placement: Where the norms are: "after" each part of a block and
+            its residual, or "before" each part, with a last norm at the end.
+        biases: The parts that have biases, separated by spaces.
         pooler_act: The activation of the pooler.
-        pooling: What the pooler reads: "cls" or the "mean" of all tokens.
+        pooling: What the pooler reads: "cls" (the first token) or "mean" (the
+            mean of all tokens).
         masked_lm_act: The activation of the masked-LM head, if it differs from
             `hidden_act`.
         prediction_head: Whether every output layer reads its vectors through
@@ -141,7 +144,7 @@ class BertConfig(CheckedSettings):
 
     @property
     def family_fields(self) -> dict[str, Any]:
-        """The fields from `family` on that are not those of BERT."""
+        """The fields from `family` on whose values differ from BERT's."""
         names = [field.name for field in dataclasses.fields(self)]
         return {
             name: getattr(self, name)
@@ -150,7 +153,7 @@ class BertConfig(CheckedSettings):
         }
 
     def difference(self, other: Self) -> str:
-        """Returns what makes another network's outputs differ, or ""."""
+        """Returns the differences that change the outputs, or ""."""
         return ", ".join(
             f"{name} is {value!r} and {getattr(other, name)!r}"
             for name, value in dataclasses.asdict(self).items()
@@ -176,10 +179,10 @@ class BertConfig(CheckedSettings):
     ) -> None:
         """Raises InputError if a vocabulary and the network differ in size.
 
-        The network may have more rows, if they fill up a multiple of 8, 16 or
-        another power of 2 up to 1,024: no token uses them. If the vocabulary
-        and the network are from one folder, it may have any other number below
-        1,024 of such rows, and the log warns.
+        The network may have more rows than the vocabulary, up to the next
+        multiple of 8, 16 or another power of 2 up to 1,024; no token uses
+        these rows. If the vocabulary and the network are from one folder, any
+        other number of extra rows below 1,024 is allowed, and the log warns.
         """
         padded = {-(-vocab_size // 2**i) * 2**i for i in range(3, 11)}
         if self.vocab_size in padded | {vocab_size}:
@@ -198,11 +201,11 @@ class BertConfig(CheckedSettings):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Makes a config from the keys of Google's or Hugging Face's file.
+        """Makes a config from the values of Google's or Hugging Face's file.
 
         The log names keys that do not shape the network. An unknown key
-        raises InputError, in Hugging Face's file only if it turns something
-        on.
+        raises InputError; in Hugging Face's file, it does so only if it turns
+        something on.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known
@@ -249,8 +252,8 @@ class BertConfig(CheckedSettings):
 
     @classmethod
     def from_name(cls, name: str) -> Self:
-        """Returns a config of configs/models, such as "bert_tiny"."""
-        # A checkout has configs/ beside the package; an install, inside.
+        """Returns a config from configs/models, such as "bert_tiny"."""
+        # configs/ is beside the package in a checkout, inside it in an install.
         package = Path(__file__).parent
         inside = package / "configs"
         configs = inside if inside.is_dir() else package.parent / "configs"

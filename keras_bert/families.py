@@ -32,17 +32,19 @@ class Family:
     """What a family of encoders has that BERT does not.
 
     Attributes:
-        class_name: How the names of its classes in transformers begin.
-        switches: Fields of `BertConfig` with another value than BERT's.
-        keys: Keys of its config.json whose names differ from the field's.
-        former_keys: Likewise, in the config.json of its first release.
-        required: Keys of its config.json that may have only these values. If
-            one is absent, it has the first value.
-        positions: What its config.json may give as position_embedding_type.
+        class_name: The beginning of the names of its classes in transformers.
+        switches: The fields of `BertConfig` whose values differ from BERT's.
+        keys: The keys of its config.json whose names differ from the field's.
+        former_keys: Like `keys`, for the config.json of its first release.
+        required: The only values that some keys of its config.json may have.
+            An absent key has the first value.
+        positions: The values that position_embedding_type may have in its
+            config.json.
         harmless: A pattern of further keys that do not change the outputs.
-        translate: Values of a config.json, their keys renamed -> fields of
-            `BertConfig` that need a computation.
-        write: Fields of `BertConfig` -> keys of a config.json, likewise.
+        translate: A function from the values of a config.json, with renamed
+            keys, to the fields of `BertConfig` that need a computation.
+        write: The reverse of `translate`: a function from the fields of
+            `BertConfig` to values of a config.json.
     """
 
     class_name: str
@@ -57,7 +59,7 @@ class Family:
 
 
 def _shifted(values: Values) -> Values:
-    """RoBERTa counts positions from the one after its padding token."""
+    """RoBERTa's first position is the id of its padding token plus 1."""
     padding = values.get("pad_token_id")
     first = (1 if padding is None else padding) + 1
     positions = values.get("max_position_embeddings", 512) - first
@@ -92,8 +94,8 @@ def _rotary(values: Values) -> Values:
     if kind == "linear" and theta:
         return {"rope_theta": theta, "rope_scaling_factor": factor}
     if kind == "ntk" and theta:
-        # As in the code of Alibaba-NLP/new-impl: a larger base, and slower
-        # rotation in all.
+        # As in the code of Alibaba-NLP/new-impl: a larger base, and a slower
+        # rotation overall.
         size = values["hidden_size"] // values["num_attention_heads"]
         return {
             "rope_theta": theta * factor,
@@ -210,8 +212,8 @@ _ROBERTA = Family(
 )
 FAMILIES = {
     "bert": Family("Bert"),
-    # Half of BERT's layers, neither segments nor a pooler: its classifiers
-    # have a layer with ReLU in its place.
+    # Half of BERT's layers, and neither segments nor a pooler. Its classifiers
+    # have a layer with ReLU instead of the pooler.
     "distilbert": Family(
         "DistilBert",
         {"type_vocab_size": 0, "pooler_act": "relu"},
@@ -303,7 +305,7 @@ FAMILIES = {
         translate=_nomic,
         write=_one_rope,
     ),
-    # Rotary positions, gated feed-forward (GeGLU) without a bias on its way in.
+    # Rotary positions, gated feed-forward (GeGLU) without a bias at its input.
     "gte": Family(
         "Gte",
         {
@@ -350,7 +352,7 @@ FAMILIES = {
             "norm_eps": "layer_norm_eps",
         },
         required={"decoder_bias": (True,)},
-        # Of Ettin and mmBERT; transformers does not read it.
+        # Ettin and mmBERT have "sans_pos"; transformers does not read it.
         positions=("absolute", "sans_pos"),
         harmless="(global|local)_(attn_every_n_layers|rope_theta)|layer_types"
         "|rope_.*|(attention|classifier|mlp|norm)_bias|classifier_.*|sparse_.*"
@@ -363,5 +365,5 @@ FAMILIES = {
 
 
 def name_of(family: str) -> str:
-    """Returns what messages call a row of `FAMILIES`."""
+    """Returns the name of a row of `FAMILIES` for messages."""
     return "BERT" if family == "bert" else family

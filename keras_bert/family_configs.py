@@ -28,8 +28,8 @@ _FAMILIES_OF_CLASSES = {
 _CLASS = re.compile(f"({'|'.join(_FAMILIES_OF_CLASSES)})(?=For|Model|$)")
 
 # Other keys that transformers 2 to 5 and its users write. They change nothing
-# in the outputs of an encoder: they are about training, precision, heads,
-# generation, the tokenizer (the last two have readers of their own), or notes.
+# in the outputs of an encoder: they are about training, precision, generation,
+# heads and the tokenizer (which other files here read), or are notes.
 _HARMLESS_KEYS = re.compile(
     "_.*|pooler_.*|summary_.*|adapters|architectures|attn_implementation"
     "|auto_map|classifier_dropout|chunk_size_feed_forward|custom_pipelines"
@@ -39,7 +39,7 @@ _HARMLESS_KEYS = re.compile(
     "|problem_type|(use_)?return_dict.*|sbert_ce_.*|sentence_transformers"
     "|task_specific_params|tie_.*|.*token(izer_class|_ids?)|torchscript"
     "|transformers_version|use_(bfloat16|cache)|xla_device"
-    # Of generation.
+    # Keys about generation.
     "|bad_words_ids|(begin_)?suppress_tokens|do_sample|early_stopping|prefix"
     "|min_length|num_(beam.*|return_sequences)|remove_invalid_values"
     "|temperature|top_[kp]|typical_p|.*(ngram_size|_penalty)"
@@ -49,10 +49,10 @@ _HARMLESS_KEYS = re.compile(
 def family_of(values: Values) -> str:
     """Returns the family that the values of a config.json name.
 
-    Other families have similar keys and names of weights, and compute other
-    outputs. Without a model_type, the architecture tells the family.
+    Other families have similar keys and weight names, but compute other
+    outputs. Without a model_type, the architecture names the family.
 
-    Raises InputError if it is none of `FAMILIES`.
+    Raises InputError if the family is not one of `FAMILIES`.
     """
     named = values.get("model_type")
     for architecture in values.get("architectures") or ():
@@ -70,7 +70,7 @@ def family_of(values: Values) -> str:
 
 
 def as_of_bert(architecture: str) -> str:
-    """Returns the class of BERT with the same head.
+    """Returns the BERT class with the same head.
 
     "RobertaForMaskedLM" is "BertForMaskedLM". A class of another family stays
     as it is.
@@ -83,7 +83,7 @@ def as_of_bert(architecture: str) -> str:
 def _family_of_class(architecture: str) -> str | None:
     name = re.sub("^(TF|Flax)", "", architecture)
     begin = _CLASS.match(name)
-    # Without a model_type, other classes of BERT's name are BERT's too.
+    # Without a model_type, any other class named Bert... is BERT's too.
     by_default = "bert" if name.startswith("Bert") else None
     return _FAMILIES_OF_CLASSES[begin[0]] if begin else by_default
 
@@ -96,7 +96,7 @@ def translate_huggingface(values: Values) -> dict[str, Any]:
     name = family_of(values)
     family = FAMILIES[name]
     names = {**family.former_keys, **family.keys}
-    # A family's name of a setting comes before the usual name.
+    # A family's own name for a setting takes precedence over the usual name.
     renamed = {names[key]: x for key, x in values.items() if key in names}
     usual = {key: x for key, x in values.items() if key not in names}
     values = {**usual, **renamed}

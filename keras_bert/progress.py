@@ -60,7 +60,7 @@ class Progress:
             unit_scale=not self.total or self.total > 100_000,
             disable=not (self.bar and can_draw),
         )
-        # An inner bar, such as that of an evaluation, goes.
+        # An inner bar, such as an evaluation's, disappears at its end.
         self._bar.leave = not self._bar.pos
         self._open = contextlib.ExitStack()
         self._last_line = time.monotonic()

@@ -1,4 +1,4 @@
-"""The import of TensorFlow by a command, or by a process that it starts."""
+"""Imports TensorFlow quietly, in a command or a process that it starts."""
 
 import gc
 import importlib.util
@@ -8,10 +8,11 @@ import os
 def import_tensorflow() -> None:
     """Imports TensorFlow without its startup messages.
 
-    Its C++ code prints six lines about oneDNN and CUDA before any setting can
-    silence them, and they would hide the first lines of a command. Call this
-    before anything else imports TensorFlow. Does nothing where it is not
-    installed: a server of LiteRT, ONNX Runtime or OpenVINO needs none.
+    TensorFlow's C++ code prints six lines about oneDNN and CUDA before any
+    setting can silence them, and they would hide the first lines of a command.
+    Call this before anything else imports TensorFlow. It does nothing where
+    TensorFlow is not installed: a server with LiteRT, ONNX Runtime or OpenVINO
+    does not need it.
     """
     if not importlib.util.find_spec("tensorflow"):
         return
@@ -23,8 +24,8 @@ def import_tensorflow() -> None:
     # AVX2, its matrix products are faster too.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # Modules are not garbage, but there are so many objects in them that
-    # looking for some takes an eighth of the time of the import.
+    # Modules are not garbage, but they hold so many objects that the search
+    # for garbage takes an eighth of the import's time.
     gc.disable()
     stderr = os.dup(2)
     with open(os.devnull, "w") as nothing:

@@ -1,9 +1,9 @@
 """`import keras_bert` is enough for Keras to load a model with our layers.
 
-Keras looks for a class under the name under which it is registered. Our
-classes are registered when their modules are imported; until then a stand-in
-has their names, because Keras may not be imported yet and the import of all
-our classes takes time.
+Keras finds a class by its registered name. Our classes are registered when
+their modules are imported. Until then, stand-ins are registered under their
+names, because Keras may not be imported yet and the import of all our classes
+takes time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _register(keras: Any) -> None:
 
 
 def _loss(name: str) -> Callable:
-    """Returns a function that imports the one of `training.losses`."""
+    """Returns a function that imports and calls one of `training.losses`."""
 
     def loss(labels: Any, outputs: Any) -> Any:
         losses = importlib.import_module("keras_bert.training.losses")

@@ -1,4 +1,4 @@
-"""Fields of settings: what values they take, checked when one is made."""
+"""Fields of settings, whose values are checked when an object is made."""
 
 import dataclasses
 import math
@@ -30,11 +30,11 @@ def setting(
     below: float | None = None,
     choices: tuple = (),
 ) -> Any:
-    """A field of a frozen dataclass, a subclass of `CheckedSettings`.
+    """A field of a frozen dataclass that is a `CheckedSettings`.
 
-    A plain field that holds a number must be above 0. This one may also have
-    its `minimum`, be at most its `maximum`, be `below` a number, or be one of
-    its `choices`.
+    A plain field that holds a number must be above 0. This function can set
+    other limits: a `minimum`, a `maximum`, a number that the value must be
+    `below`, or a list of `choices`.
 
     Example:
         >>> import dataclasses
@@ -52,10 +52,10 @@ def setting(
 
 
 class CheckedSettings:
-    """A base of dataclasses whose fields are checked when one is made.
+    """A base class for dataclasses that check their fields at creation.
 
-    The fields are int, float, str or bool, or one of these or None. Raises
-    InputError if one holds a wrong value.
+    A field is an int, a float, a str or a bool, or one of these or None.
+    Raises InputError if a field holds a wrong value.
     """
 
     def __post_init__(self) -> None:

@@ -183,7 +183,7 @@ _TENSORFLOW = ["tensorflow", "tensorflow_text"]
     [
         pytest.param("tensorflow", [], marks=pytest.mark.slow),
         ("jax", _TENSORFLOW),
-        ("torch", _TENSORFLOW),
+        pytest.param("torch", _TENSORFLOW, marks=pytest.mark.slow),
         pytest.param("jax", [], marks=pytest.mark.slow),
         pytest.param("torch", [], marks=pytest.mark.slow),
     ],

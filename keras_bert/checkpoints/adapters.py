@@ -26,12 +26,12 @@ _A, _B = "lora_kernel_a", "lora_kernel_b"  # Keras' names
 
 @dataclasses.dataclass(frozen=True)
 class BaseModel:
-    """The model that adapters belong to, as `adapters.json` has it.
+    """The model that adapters belong to, as `adapters.json` describes it.
 
     Attributes:
-        base_checkpoint: Where it is: a path, a URL, `hf://owner/name` or the
-            name of a model in this package.
-        base_fingerprint: A hash of its encoder's weights, the same for every
+        base_checkpoint: The model: a path, a URL, `hf://owner/name` or the name
+            of a model in this package.
+        base_fingerprint: A hash of the encoder's weights, the same for every
             format of the checkpoint.
         lora_alpha: The adapters are multiplied by this number divided by their
             rank.
@@ -76,7 +76,7 @@ def is_adapter(path: str) -> bool:
 def is_stored_with_adapters(path: str) -> bool:
     """Returns whether a checkpoint of adapters holds the weight of a path.
 
-    It holds the heads too, and the base holds the rest.
+    It holds the adapters and the heads. The base model holds the rest.
     """
     return is_adapter(path) or bool(heads_of([path]))
 
@@ -97,13 +97,13 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     except OSError as error:
         raise InputError(
             f"The base model of {file} is not at {base.base_checkpoint}; put "
-            f"it back, or write its new place into {ADAPTERS_FILE}."
+            f"it back, or write its new path into {ADAPTERS_FILE}."
         ) from error
     base_arrays = read_file(base_file)
     if _fingerprint(base_file) != base.base_fingerprint:
         raise InputError(
             f"{file} was not trained on {base.base_checkpoint}; put the right "
-            f"base there, or write its place into {ADAPTERS_FILE}."
+            f"base there, or write its path into {ADAPTERS_FILE}."
         )
     if has_adapters(base_arrays):
         base_arrays = merge_into_base(base_arrays, base_file)
@@ -133,7 +133,7 @@ def _fingerprint(file: Path) -> str:
     arrays = read_file(file)
     before = ""
     if has_adapters(arrays):
-        # Not of the merged weights: products differ between processors.
+        # The merged weights are not hashed: products differ between processors.
         base = BaseModel.beside(file)
         before = base.base_fingerprint + str(base.lora_alpha)
     return hash_arrays(arrays, without_heads(arrays, heads_of(arrays)), before)

@@ -31,7 +31,7 @@ class Checkpoint:
     """A checkpoint that exists.
 
     Attributes:
-        place: What the user gave.
+        place: The path, URL or name that the user gave.
         file: The file with the weights, or the prefix of TensorFlow's files.
     """
 
@@ -79,9 +79,9 @@ class Checkpoint:
     def config(self) -> BertConfig:
         """The config: in the `.keras` file itself, or beside the weights.
 
-        If both `bert_config.json` and `config.json` are there, it is the one
-        that belongs to the format of the weights; the log warns if the other
-        one says something else.
+        If there is both a `bert_config.json` and a `config.json`, the file that
+        belongs to the format of the weights is read; the log warns if the other
+        file says something else.
 
         Raises FileNotFoundError if there is none.
         """
@@ -116,15 +116,15 @@ class Checkpoint:
 
     @functools.cached_property
     def hub_config(self) -> dict[str, Any]:
-        """The values of `config.json`; none if there is no such file."""
+        """The values of `config.json`; empty if there is no such file."""
         return read_json(self.folder / "config.json", is_needed=False)
 
     @functools.cached_property
     def arrays(self) -> Arrays:
         """The weights under their paths.
 
-        Adapters are merged into the weights of their base model. Dense modules
-        of sentence-transformers are weights of the model too.
+        Adapters are merged into the weights of their base model. The weights of
+        sentence-transformers' Dense modules are included.
         """
         _ = self.checked_folder
         arrays = read_file(self.file)
@@ -145,7 +145,7 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """The text of `task.json` under this name; empty if there is none.
+        """The name `task.json` -> its text; empty if there is no such file.
 
         A checkpoint with this file is a fine-tuned model. Raises InputError if
         the file is damaged.
@@ -153,7 +153,7 @@ class Checkpoint:
         file = self.folder / "task.json"
         if not file.is_file():
             return {}
-        read_json(file)  # says it if it is damaged
+        read_json(file)  # raises an error if the file is damaged
         return {file.name: file.read_text(encoding="utf-8")}
 
     def longest_sequence(

@@ -1,4 +1,4 @@
-"""Weights of a family, as transformers names them <-> BERT's names."""
+"""The names of a family's weights in transformers <-> BERT's names."""
 
 from collections.abc import Collection, Mapping
 from types import ModuleType
@@ -55,10 +55,10 @@ def to_bert_names(
     family: str,
     architectures: Collection[str],
 ) -> Arrays:
-    """Renames the tensors of a family; splits those that hold several.
+    """Renames the tensors of a family; splits tensors that hold several.
 
     Names that the family does not have stay as they are. `architectures` are
-    BERT's, such as "BertForMaskedLM".
+    BERT classes, such as "BertForMaskedLM".
     """
     heads = [x.partition("For")[2] for x in architectures]
     if not any(heads):
@@ -82,7 +82,7 @@ def to_bert_names(
 def from_bert_names(
     arrays: Mapping[str, StoredArray], family: str, architecture: str
 ) -> tuple[Arrays, str]:
-    """Renames tensors of BERT to those of a family; returns its class too.
+    """Renames BERT's tensors for a family; returns the family's class too.
 
     Raises InputError if transformers has no such class.
     """

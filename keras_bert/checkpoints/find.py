@@ -19,13 +19,13 @@ _WEIGHTS = (
     "tf_model.h5",
 )
 _FILES = (".safetensors", ".bin", ".h5", ".keras", ".index.json")
-# The files of a checkpoint of TensorFlow, after their common prefix.
+# How the names of a TensorFlow checkpoint's files go on after their prefix.
 _OF_TENSORFLOW = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 SCHEME = "hf://"
-# What is downloaded: of the weights, the first that the repository has.
+# What is downloaded. Of the weights, it is the first that the repository has.
 _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
-# sentence-transformers has the files of each module in a folder, such as
-# 2_Dense; before 2021, also those of the network.
+# sentence-transformers keeps the files of each module in a folder, such as
+# 2_Dense; before 2021, even the network's files.
 _BESIDE = (
     *"*config.json modules.json task.json tokenizer.json vocab.txt".split(),
     *"merges.txt sentencepiece.bpe.model vocab.json".split(),
@@ -33,7 +33,7 @@ _BESIDE = (
 )
 # The models that come with the package, in folders beside this file.
 SHIPPED = "mini_en", "mini_ko_en"
-# How the name of a package with one model begins: keras_bert_tf_mini_en_base.
+# The beginning of a model package's name, such as keras_bert_tf_mini_en_base.
 _MODEL_PACKAGE = "keras_bert_tf_"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -86,7 +86,7 @@ def find_weights(checkpoint: str | Path) -> Path:
             "from the repository."
         )
     if _HUB_NAME.fullmatch(str(checkpoint)) and not path.parent.exists():
-        hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."
+        hint = f" For the Hub model, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(
         f"No checkpoint at {path}; give a folder with {_WEIGHTS[0]} or "
         f"bert_model.ckpt, the output_dir of a run, {SCHEME}owner/name, or "
@@ -96,16 +96,16 @@ def find_weights(checkpoint: str | Path) -> Path:
 
 
 def _weight_folders(path: Path) -> tuple[Path, Path]:
-    """Returns the folder, and the one in it of the network's module.
+    """Returns the folder, and the folder of the network's module in it.
 
-    sentence-transformers kept its weights there before 2021.
+    sentence-transformers kept the network's weights in the latter before 2021.
     """
     modules = read_json(path / "modules.json", list, is_needed=False)
     first = modules[0] if modules and isinstance(modules[0], dict) else {}
     name = str(first.get("type", "Transformer"))
     if not name.endswith(("Transformer", "BERT")):
         raise InputError(
-            f"{path} is a model of sentence-transformers whose network is "
+            f"{path} is a sentence-transformers model whose network is "
             f"{name}, but only Transformer can be read here; choose another "
             "model."
         )
@@ -116,8 +116,9 @@ def _weight_folders(path: Path) -> tuple[Path, Path]:
 def download(url: str) -> Path:
     """Downloads weights, config and vocabulary; returns their folder.
 
-    Files go to the cache of huggingface_hub and are downloaded once. Its
-    variables HF_ENDPOINT, HF_HOME, HF_HUB_OFFLINE and HF_TOKEN apply.
+    Files go to the cache of huggingface_hub and are downloaded once. The
+    environment variables HF_ENDPOINT, HF_HOME, HF_HUB_OFFLINE and HF_TOKEN
+    apply.
 
     Args:
         url: "hf://google-bert/bert-base-uncased", or with a branch, tag or
@@ -158,7 +159,7 @@ def download(url: str) -> Path:
 def shipped_folder(checkpoint: str | Path) -> Path | None:
     """Returns the folder of a model that is installed, such as mini_en.
 
-    A file or a folder of the user with this name comes first.
+    If the user has a file or a folder of this name, that comes first.
     """
     name = str(checkpoint)
     if not name.isidentifier() or Path(name).exists():
@@ -170,7 +171,7 @@ def shipped_folder(checkpoint: str | Path) -> Path | None:
 
 
 def local_weights(file: Path) -> Path:
-    """Returns a file of `find_weights`, or a local copy of a remote one."""
+    """Returns a file from `find_weights`, or a local copy of a remote one."""
     if file.is_file():
         names = {file.name, *(part.name for part in shards(file))}
     else:
@@ -195,7 +196,7 @@ def shards(file: Path) -> list[Path]:
 def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 
-    A file cannot be an output_dir, and neither can a place below a file.
+    A file cannot be an output_dir, and neither can a path below a file.
     Weights directly in the folder would hide the run's weights, because
     `find_weights` reads them first.
     """

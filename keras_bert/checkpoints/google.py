@@ -1,4 +1,4 @@
-"""Names of weights in google-research/bert (TF1) and the Model Garden (TF2)."""
+"""Weight names in google-research/bert (TF1) and the Model Garden (TF2)."""
 
 import math
 import re

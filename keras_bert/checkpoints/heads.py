@@ -14,10 +14,10 @@ _ENCODER = re.compile(
     r"(embeddings|flatten_tokens|layer_\d+|final_layer_norm"
     r"|relative_positions)(/|$)"
 )
-# How the names of the layers of ELECTRA's generator begin. They count as heads
-# of the discriminator, which is the encoder.
+# The beginning of the names of the layers in ELECTRA's generator. They count as
+# heads of the discriminator, which is the encoder.
 GENERATOR = "generator_"
-# What output layers read; a model without it, or a checkpoint, is whole.
+# What output layers read. A model or a checkpoint can be whole without it.
 POOLERS = {"pooler", "token_head"}
 
 
@@ -30,8 +30,8 @@ class HeadNames(NamedTuple):
             checkpoint of google-research/bert; None if it has no such head.
         huggingface: The module's name in transformers, or None.
         architecture: The class in transformers that has this head.
-        num_outputs: The number of units that tells this head from another
-            one with the same name; None for any number.
+        num_outputs: The number of units that distinguishes this head from
+            another head with the same name; None for any number.
         is_left_out: Whether other formats cannot hold it, and leave it out with
             a warning.
 
@@ -147,10 +147,11 @@ def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
 
 
 def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
-    """Adds what the output layers of ModernBERT read, for a model's `paths`.
+    """Adds the layers that ModernBERT's output layers read, for `paths`.
 
-    transformers calls it `head` in each of its classes, so a new classifier
-    begins with the head of the masked LM, or of another classifier.
+    `paths` are a model's. transformers calls these layers `head` in each of its
+    classes, so a new classifier begins with the head of the masked LM, or of
+    another classifier.
     """
     given = heads_of(arrays)
     added = {}

@@ -32,7 +32,7 @@ from keras_bert.families import name_of
 from keras_bert.family_configs import huggingface_values
 
 # The names of google-research/bert with dots, without the prefix "bert.", and
-# such names of what only other families have.
+# such names for what only other families have.
 _ENCODER = {
     path: name.removeprefix("bert/")
     .replace("/layer_", "/layer/")
@@ -56,8 +56,9 @@ _BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
 # What a wrapper puts before all names, such as torch.compile or a training
 # loop that holds the model in a field.
 _PREFIXES = ("module.", "_orig_mod.", "model.", "0.auto_model.")
-# The decoder of the masked LM, and what it is a copy of. No model here has one
-# that is not a copy: only an encoder or another head loads such a checkpoint.
+# The decoder of the masked LM, and what it is a copy of. No model here has a
+# decoder of its own: only an encoder or a model with another head can load a
+# checkpoint that has one.
 _DECODER = {"masked_lm/decoder": "cls.predictions.decoder"}
 UNTIED_DECODER = "masked_lm/decoder/kernel"
 UNTIED_BIAS = "masked_lm/decoder/bias"
@@ -73,12 +74,12 @@ _ARCHITECTURES = {
     ("replaced_tokens",): "BertForPreTraining",
     ("next_sentence",): "BertForNextSentencePrediction",
 }
-# What a `classifier` classifies if config.json does not say it: whole texts.
+# What a `classifier` classifies if config.json does not say so: whole texts.
 _DEFAULT_ARCHITECTURE = "BertForSequenceClassification"
 
 
 def is_huggingface(names: Mapping[str, StoredArray]) -> bool:
-    """Tells Hugging Face's names, with dots, from ours, with slashes."""
+    """Returns whether names are Hugging Face's, with dots, not ours."""
     return not any("/" in name for name in names)
 
 
@@ -95,12 +96,12 @@ def from_huggingface(
         stored: The tensors by their names.
         source: The file, for messages.
         family: A row of `keras_bert.families.FAMILIES`.
-        architectures: The class of BERT with the same head, which tells what a
-            `classifier` is. If it is empty, that classifies whole texts.
+        architectures: The BERT class with the same head, which says what a
+            `classifier` classifies. If it is empty, these are whole texts.
 
     Raises:
-        InputError: If a tensor does not belong to BERT, or if there are two
-            for one weight.
+        InputError: If a tensor does not belong to the family, or if there are
+            two for one weight.
     """
     plain = _without_prefixes(stored, source, family)
     plain = to_bert_names(plain, family, architectures)

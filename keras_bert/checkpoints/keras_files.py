@@ -1,4 +1,4 @@
-"""A network of Keras, or its `.keras` file -> its BertConfig and weights."""
+"""A Keras network, or its `.keras` file -> its BertConfig and weights."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from keras_bert.io.weight_paths import weights_by_path
 if TYPE_CHECKING:
     import keras
 
-# What a BertConfig and BertEmbeddings call the same.
+# The names that BertConfig and BertEmbeddings share.
 _OF_TABLE = """
     vocab_size hidden_size max_position_embeddings type_vocab_size
     initializer_range layer_norm_eps
@@ -32,7 +32,7 @@ def read_keras(file: Path) -> Arrays:
     """
     import keras
 
-    config_of_file(file)  # says it if the network is another one
+    config_of_file(file)  # raises an error if the network is not one of ours
     try:
         network = keras.saving.load_model(file, compile=False)
     # A file can name any class, whose errors can be any.

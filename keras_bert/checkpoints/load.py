@@ -46,16 +46,18 @@ def load_checkpoint(
 
     Args:
         model: An encoder, a pre-training model or a fine-tuned model.
-        checkpoint: An output_dir of `pretrain` or `finetune`, for its best or
-            else its last checkpoint, or one of the checkpoints in it (adapters
-            are merged into the weights of their base model); a folder from
+        checkpoint: The path of a checkpoint. It can be an output_dir of
+            `pretrain` or `finetune`, which stands for its best or else its last
+            checkpoint, or one of the checkpoints in it. Adapters are merged
+            into the weights of their base model. It can be a folder from
             Hugging Face with `model.safetensors` or `pytorch_model.bin`, in one
-            file or in shards, or `tf_model.h5`; a `.safetensors`, `.bin` or
-            `.h5` file, or the `.keras` file of a network of
-            `keras_bert.models`; a released TF1 checkpoint or an encoder of the
-            Model Garden, as folder or prefix (`bert_model.ckpt`); any of these
-            as a URL, such as `s3://bucket/run` (extra `storage`); or
-            `hf://owner/name` (extra `hub`).
+            file or in shards, or with `tf_model.h5`. It can be a
+            `.safetensors`, `.bin` or `.h5` file, or the `.keras` file of a
+            network from `keras_bert.models`. It can be a released TF1
+            checkpoint or an encoder from the Model Garden, as a folder or a
+            prefix (`bert_model.ckpt`). Any of these can be a URL, such as
+            `s3://bucket/run` (extra `storage`). `hf://owner/name` is a Hub
+            model (extra `hub`).
         new_head: Whether all parts of the model but the encoder and its pooler
             keep their random weights, because the checkpoint has an output
             layer for other labels.
@@ -82,7 +84,7 @@ def load_to_train(
     *,
     new_head: bool = False,
 ) -> None:
-    """Does the same as `load_checkpoint`, without a warning of absent heads."""
+    """Like `load_checkpoint`, without a warning about absent heads."""
     _, absent = _load(model, checkpoint, new_head)
     if absent:
         heads = " and ".join(sorted(absent))
@@ -92,7 +94,7 @@ def load_to_train(
 def load_whole(
     model: "keras.Model", checkpoint: str | Path | Checkpoint
 ) -> None:
-    """Does the same as `load_checkpoint`, but no head may be absent."""
+    """Like `load_checkpoint`, but no head may be absent."""
     file, absent = _load(model, checkpoint)
     if absent:
         raise InputError(
@@ -146,14 +148,14 @@ def _load(
     _warn_of_another_config(model, checkpoint)
     for path in loaded:
         weights[path].assign(arrays[path].read())
-    # Of heads that only our own format has, the first weights are the usual.
+    # Heads that only our own format has usually start from their first weights.
     return file, {h for h in absent if not is_left_out(h)}
 
 
 def _warn_of_another_config(
     model: "keras.Model", checkpoint: Checkpoint
 ) -> None:
-    # A network that is not of keras_bert.models, or weights without a config.
+    # A network that is not from keras_bert.models, or weights without a config.
     with contextlib.suppress(FileNotFoundError, InputError):
         config = config_of_network(model)
         if difference := config.difference(checkpoint.config):

@@ -36,9 +36,9 @@ class PretrainedModel:
         (31, 12)
 
     Attributes:
-        encoder: The network of `build_encoder`, with the weights.
+        encoder: The network from `build_encoder`, with the weights.
         preprocessor: The `BertPreprocessor`; where TensorFlow is not
-            installed, a `ListPreprocessor` of
+            installed, a `ListPreprocessor` from
             keras_bert.text.without_tensorflow.
         config: The `BertConfig`.
     """
@@ -72,8 +72,8 @@ def load_pretrained(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        max_seq_length: The longest sequence; longer texts are cut. By default
-            what the checkpoint says, but not more than 128.
+        max_seq_length: The longest sequence, in tokens; longer texts are cut.
+            By default what the checkpoint says, but not more than 128.
         vocab_file: The vocabulary; by default the one beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
@@ -109,7 +109,7 @@ def load_config_and_tokenizer(
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
 ) -> tuple[BertConfig, Any]:
-    """Returns the given config and tokenizer, or else those of the checkpoint.
+    """Returns the given config and tokenizer, or else the checkpoint's.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.

@@ -33,8 +33,8 @@ def load_tokenizer(
     that this package does not support is refused.
 
     It is a `BertTokenizer`. Where TensorFlow is not installed, it is a
-    `ListTokenizer` of keras_bert.text.without_tensorflow: lists of strings ->
-    lists of ids, by the package `tokenizers`.
+    `ListTokenizer` from keras_bert.text.without_tensorflow, which turns lists
+    of strings into lists of ids with the package `tokenizers`.
 
     Example:
         >>> keras_bert.load_tokenizer("pretrained").do_lower_case

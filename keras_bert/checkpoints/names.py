@@ -23,7 +23,7 @@ class StoredArray:
 
     Attributes:
         shape: The shape, known without reading the array.
-        read: Returns the array.
+        read: The function that reads and returns the array.
     """
 
     shape: tuple[int, ...]
@@ -42,7 +42,7 @@ class StoredArray:
         def read() -> np.ndarray:
             array = self.read()
             with np.errstate(all="ignore"):
-                # Nearly always this tells it, in one pass.
+                # Nearly always, one pass shows that all numbers are finite.
                 is_sure = np.isfinite(array.sum(dtype=np.float32))
             if not is_sure and not np.isfinite(array).all():
                 raise InputError(
@@ -70,14 +70,14 @@ def weight_names(
     """Returns a table from paths of our weights to names in another format.
 
     Args:
-        modules: From our path to the name there, with `{i}` for the number of
-            the layer. A path that ends with "_embeddings" or "_bias" is a
-            weight, one that ends with "layer_norm" a layer norm, and any other
-            one a dense layer.
+        modules: Our path -> the name in the other format, with `{i}` for the
+            index of the layer. A path that ends with "_embeddings" or "_bias"
+            is a weight, a path that ends with "layer_norm" is a layer norm, and
+            any other path is a dense layer.
         transposed: Whether the kernels are stored as [units, inputs].
         ends: What comes after the name of a module for its `kernel`, `bias`,
-            `gamma` or `beta`; by default as here, such as "/kernel". For
-            `embeddings`, by default nothing.
+            `gamma` or `beta`; by default the same as in our paths, such as
+            "/kernel". For `embeddings`, by default nothing.
     """
     names = {}
     for path, name in modules.items():
@@ -144,6 +144,6 @@ def _renamed(
 
 
 def without_number(name: str) -> tuple[str, str]:
-    """Returns a name with {i} for the number of its layer, and the number."""
+    """Returns a name with {i} for the index of its layer, and the index."""
     layer = _LAYER.search(name)
     return _LAYER.sub(r"\1{i}", name, count=1), layer[2] if layer else ""

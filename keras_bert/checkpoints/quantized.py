@@ -1,12 +1,14 @@
 """Weights <-> numbers of 8 or 4 bits with scales: a quarter of the bytes.
 
-A table has one scale for each row, and a kernel one for each unit; vectors such
-as biases stay as they are. With 8 bits, the largest number of a scale is 127
-scales, and a number is off by half a scale at most.
+A table has one scale for each row, and a kernel has one for each unit. Vectors
+such as biases stay as they are. With 8 bits, the largest number that shares a
+scale becomes 127 times the scale, and a number is off by at most half the
+scale.
 
-With 4 bits, a number is one of 15, from -7 to 7 scales. The scale is the one
-with the smallest error, and the largest numbers may be cut. Two neighbors in a
-row share a byte: the first one has the lower bits, and 8 is added to both.
+With 4 bits, a number becomes one of 15 multiples of the scale, from -7 to 7.
+The scale with the smallest error is chosen, and the largest numbers may be cut.
+Two neighbors in a row share a byte: the first one has the lower bits, and 8 is
+added to both.
 """
 
 import re
@@ -17,11 +19,11 @@ import numpy as np
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 
-# The scales are beside the weight of a path, under the path and an ending that
-# tells the number of bits.
+# The scales of a weight are stored under its path and an ending that shows the
+# number of bits.
 SCALES = (_SCALE, _SCALE_OF_4_BITS) = (".scale", ".scale_of_4_bits")
-# What may have 4 bits: the word embeddings and the feed-forward networks, most
-# of the weights. Attention loses more by it.
+# What may have 4 bits: the word embeddings and the feed-forward networks, which
+# are most of the weights. Attention would lose more accuracy.
 _MAY_HAVE_4_BITS = re.compile(
     r"word_embeddings$|layer_\d+/(intermediate|gate|output)/kernel$"
 )
@@ -56,7 +58,7 @@ def quantize(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
 
 
 def dequantize(stored: Mapping[str, StoredArray], source: str) -> Arrays:
-    """Returns float32 in place of rounded numbers and their scales.
+    """Replaces rounded numbers and their scales with float32 weights.
 
     Raises InputError if a scale fits no array.
     """

@@ -30,7 +30,7 @@ _DATASET = re.compile(
     r"(?P<weight>beta|bias|embeddings|gamma|kernel|weight):0"
 )
 
-# Types of safetensors with at most 8 bits: integers and floats.
+# The types in safetensors with at most 8 bits: integers and floats.
 _FEW_BITS = ("I8", "U8", "F4", "F6_", "F8_")
 
 
@@ -73,7 +73,7 @@ def read_arrays(file: Path) -> Arrays:
 
 
 def fingerprint_of(checkpoint: str | Path) -> str:
-    """Hashes all weights of a checkpoint, in any format to the same value."""
+    """Hashes all weights of a checkpoint; every format has the same hash."""
     arrays = read_file(find_weights(checkpoint))
     return hash_arrays(arrays, arrays)
 
@@ -121,8 +121,8 @@ def read_safetensors(file: Path) -> Arrays:
 def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
     """Writes arrays, with the metadata that transformers expects.
 
-    They are float32, but for the numbers of `quantize`. Raises OSError
-    if the disk is full.
+    The arrays become float32, except for the numbers that `quantize` rounded.
+    Raises OSError if the disk is full.
     """
     arrays = {}
     for name, stored_array in stored.items():
@@ -135,22 +135,22 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
 
 
 def read_pytorch(file: Path) -> Arrays:
-    """Reads a `.bin` file of PyTorch.
+    """Reads a PyTorch `.bin` file.
 
     It is a pickle, which can name any function and call it. torch reads only
     tensors and plain containers, and refuses a file with anything else.
 
-    Raises InputError if it is damaged or has anything but tensors, or if torch
-    is not installed.
+    Raises InputError if the file is damaged or has anything but tensors, or if
+    torch is not installed.
     """
     try:
         import torch
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{file} is a file of PyTorch, which only torch reads; pip install "
+            f"{file} is a PyTorch file, which only torch reads; pip install "
             "'keras-bert-tf[torch]', or get the weights as safetensors."
         ) from error
-    # Before, such a file could run code all the same (CVE-2025-32434).
+    # Before 2.6, such a file could run code anyway (CVE-2025-32434).
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
         raise InputError(
             f"torch {torch.__version__} does not read {file} safely; install "
@@ -165,7 +165,7 @@ def read_pytorch(file: Path) -> Arrays:
             name: StoredArray(tuple(x.shape), x.detach().float().numpy)
             for name, x in tensors.items()
         }
-    # Its errors are long, and advise to run the file's code.
+    # torch's errors are long, and advise running the file's code.
     except Exception:
         raise InputError(
             f"{file} is not a whole PyTorch checkpoint that holds only "
@@ -239,7 +239,7 @@ def _read_tensorflow(prefix: Path) -> Arrays:
         from keras_bert.checkpoints.tensorflow_files import read_tensorflow
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{prefix} is a checkpoint of TensorFlow, which only TensorFlow "
+            f"{prefix} is a TensorFlow checkpoint, which only TensorFlow "
             "can read; pip install tensorflow."
         ) from error
     return read_tensorflow(prefix)

@@ -1,4 +1,4 @@
-"""Folders of sentence-transformers: their files, and the Dense weights.
+"""sentence-transformers folders: their files, and the Dense weights.
 
 Each key of a file is in a table here, for releases 2 to 6.
 """
@@ -37,7 +37,7 @@ _CROSS_ENCODER: Known = {
     "activation_fn": None,
     "keep_in_fp32_modules": None,  # all of ours compute in float32
 }
-# The options of PyTorch, in model_args and the like, that change no result.
+# The PyTorch options, in model_args and the like, that change no result.
 _OPTIONS = (
     "add_pooling_layer attn_implementation device_map dtype low_cpu_mem_usage "
     "torch_dtype trust_remote_code use_safetensors"
@@ -74,7 +74,7 @@ def read_modules_file(root: Path) -> list[dict[str, Any]]:
 
 
 def module_class(module: dict[str, Any]) -> str:
-    """Returns the class of a module, with its library if that is another."""
+    """Returns the class of a module, with the name of a foreign library."""
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
     name = name.rpartition(".")[2] if is_known else module["type"]
@@ -84,9 +84,9 @@ def module_class(module: dict[str, Any]) -> str:
 def read_known(
     file: Path, known: Known, *, is_needed: bool = False
 ) -> dict[str, Any]:
-    """Returns the values of a JSON file by all known keys.
+    """Returns the values of all known keys, from a JSON file or the defaults.
 
-    Raises InputError if it has another key, or a value that is not known.
+    Raises InputError if the file has another key, or an unknown value.
     """
     values = read_json(file, is_needed=is_needed)
     known_values = {name: x[0] if x else None for name, x in known.items()}
@@ -114,9 +114,9 @@ def is_cross_encoder(root: Path) -> bool:
 
 
 def read_cross_encoder(root: Path) -> dict[str, Any]:
-    """Returns what the config of a CrossEncoder says; defaults without one.
+    """Returns the values of a CrossEncoder's config; defaults without one.
 
-    Raises InputError if it has modules besides the network.
+    Raises InputError if the CrossEncoder has modules besides the network.
     """
     if (root / MODULES_FILE).is_file():
         names = [module_class(x) for x in read_modules_file(root)]
@@ -155,7 +155,7 @@ def read_dense_modules(folder: Path) -> Arrays:
 
     Raises:
         FileNotFoundError: If the file of a module is missing.
-        InputError: If it has other weights.
+        InputError: If a file has other weights.
     """
     arrays = {}
     for i, module in enumerate(_dense_folders(folder)):

@@ -5,7 +5,7 @@ r"""Converts a checkpoint to another format; int8 and int4 round the weights.
 
 --to=sentence_transformers writes a model of the kind embedding, or a
 pre-trained one with --pooling, --normalize and --max_seq_length. --prompts
-names the prompts, such as '{"query": "query: "}'.
+gives the prompts, such as '{"query": "query: "}'.
 
 Args:
     input: A folder, a file, a prefix or hf://owner/name.

@@ -7,12 +7,13 @@ The text has one sentence per line and a blank line between documents. With
         --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
 
 Args:
-    output_file: TFRecord files, separated by commas; filled evenly.
+    output_file: The TFRecord files, separated by commas; the records are
+        divided evenly among them.
     checkpoint: The checkpoint that will be trained; its tokenizer is used.
-    vocab_file: The vocab.txt; by default, the one beside checkpoint.
-    do_lower_case: Whether the vocabulary is uncased; by default as checkpoint
-        says, or else as the vocabulary suggests: it is cased if a piece has a
-        capital.
+    vocab_file: The vocab.txt; by default, the file beside the checkpoint.
+    do_lower_case: Whether the vocabulary is uncased; by default, as the
+        checkpoint says, or else as the vocabulary suggests: it is cased if a
+        piece has a capital.
     num_workers: The number of processes; it does not change the records.
 """
 

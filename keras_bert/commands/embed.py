@@ -9,32 +9,34 @@ r"""Writes the vector of each text of files to a .npy file.
 
 A line is a text. With --field, it is a JSON object with this field, or has
 tab-separated columns, which the first line of each file names; a .csv file may
-have commas and quotes. The output file appears when it is complete. After a
-kill, the same command continues.
+have commas and quotes. The output file appears when it is complete. If the
+command is killed, run it again: it continues.
 
-With --layers, it writes the hidden states of each token, as extract_features.py
-of google-research/bert does. A line may then be a pair of texts, A ||| B:
+With --layers, the command writes the hidden states of each token, as
+extract_features.py in google-research/bert does. A line may then be a pair of
+texts, A ||| B:
 
     keras-bert embed --checkpoint=pretrained --layers=-1,-2,-3,-4 \
         --input_file=texts.txt --output_file=tokens.jsonl
 
 Args:
-    checkpoint: A fine-tuned model of the kind embedding, a folder of
-        sentence-transformers, or a pre-trained checkpoint; by default, the
-        small English model in this package.
-    input_file: Files or globs, separated by commas; may be .gz.
-    output_file: Ends with .npy, or with .jsonl for --layers.
-    field: The field with the text, or several, such as title,text; by default
-        the whole line.
-    prompt_name: The prompt before each text, such as query or document; by
-        default that of the model.
-    dimensions: How many numbers of each vector to keep, from the first on.
-    layers: Layers whose hidden states are written, separated by commas: -1 is
-        the last one, 0 the first one.
-    batch_size: Number of texts in a batch.
-    bert_config_file: By default, the file beside the checkpoint.
-    vocab_file: By default, the vocab.txt beside the checkpoint.
-    do_lower_case: Whether to lower-case the text; by default as the checkpoint
+    checkpoint: A fine-tuned model of the kind embedding, a
+        sentence-transformers folder, or a pre-trained checkpoint; by default,
+        the small English model in this package.
+    input_file: The files or globs, separated by commas; they may be .gz.
+    output_file: The new file, a .npy, or a .jsonl with --layers.
+    field: The field with the text, or several fields, such as title,text; by
+        default, the whole line.
+    prompt_name: The name of the prompt before each text, such as query or
+        document; by default, the model's default prompt.
+    dimensions: The size to which each vector is cut.
+    layers: The layers whose hidden states are written, separated by commas: -1
+        is the last layer, 0 the first.
+    batch_size: The number of texts in a batch.
+    bert_config_file: The bert_config.json; by default, the file beside the
+        checkpoint.
+    vocab_file: The vocab.txt; by default, the file beside the checkpoint.
+    do_lower_case: Whether to lower-case the text; by default, as the checkpoint
         says.
 """
 

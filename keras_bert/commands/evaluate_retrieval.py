@@ -4,17 +4,17 @@ r"""Searches the documents of a collection with a model, and scores the result.
         --data_dir=scifact --output_dir=out
 
 The collection is a folder in BEIR's format. A prompt named query, if the model
-has one, precedes each query, and one named document, passage or corpus
-precedes each document; --prompts replaces them. The metrics are those of
-trec_eval (extra `retrieval`), which can also read out/run.trec.
+has it, precedes each query, and a prompt named document, passage or corpus
+precedes each document; --prompts replaces the model's prompts. trec_eval (extra
+`retrieval`) computes the metrics, and can also read out/run.trec.
 
 Args:
-    checkpoint: A fine-tuned model of the kind embedding, a folder of
-        sentence-transformers, or a pre-trained checkpoint; by default, the
-        small English model in this package.
+    checkpoint: A fine-tuned model of the kind embedding, a
+        sentence-transformers folder, or a pre-trained checkpoint; by default,
+        the small English model in this package.
     data_dir: The folder of corpus.jsonl, queries.jsonl and qrels/test.tsv.
-    output_dir: Gets eval_results.json and run.trec.
-    dimensions: How many numbers of each vector to keep, from the first on.
+    output_dir: The folder for eval_results.json and run.trec.
+    dimensions: The size to which each vector is cut.
 """
 
 import keras_bert

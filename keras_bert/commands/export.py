@@ -16,15 +16,16 @@ on this machine, and takes the fastest:
 --portable writes a SavedModel that loads without tensorflow-text, for servers
 without its operations.
 
-A report beside the folder, such as lite/1.report.json, compares its speed, and
-its metrics on the validation set of --data_dir, with those of the model.
+A report beside the folder, such as lite/1.report.json, has its size and, with
+--data_dir, the metrics on the validation set before and after the export. With
+--format=auto, it has the measured times too.
 
 Args:
     checkpoint: The --output_dir of keras-bert finetune, or a pre-trained
         checkpoint in any format, with its config and vocabulary.
     export_dir: The folder of all versions of the model.
-    task: The Python file of the task if it defines its own kind, or the task
-        of --data_dir; by default, the one that the model was trained on.
+    task: The Python file of the task if it defines its own kind, or the task of
+        --data_dir; by default, the task that the model was trained on.
     data_dir: The data of the task of a fine-tuned model. The report then has
         the metrics on its validation set. OpenVINO's int8 needs texts of the
         training set.

@@ -12,7 +12,8 @@ Afterwards, continue pre-training on these texts.
 Args:
     checkpoint: A folder, a file, a prefix or hf://owner/name.
     output_dir: The new folder.
-    words_file: Words to add, one per line, instead of learning pieces.
+    words_file: A file of words to add, one per line, instead of learning
+        pieces.
 """
 
 from collections.abc import Iterable

@@ -13,19 +13,19 @@ The settings of every kind of task, such as --max_seq_length, are flags too.
 Args:
     task: A name such as glue/sst2, or a Python file with TASKS.
     data_dir: The folder of the data.
-    output_dir: For checkpoints, metrics, predictions and reports.
-    checkpoint: The pre-trained model; default: random weights.
+    output_dir: The folder for checkpoints, metrics, predictions and reports.
+    checkpoint: The pre-trained model; by default, random weights.
     bert_config_file: The network: a bert_config.json, or a name such as
         bert_tiny; by default, the file beside the checkpoint.
-    vocab_file: By default, the vocab.txt beside the checkpoint.
+    vocab_file: The vocab.txt; by default, the file beside the checkpoint.
     cache_dir: A local folder for the encoded training set, which runs can
         share; by default, the folder `encoded` in output_dir.
     teacher: A fine-tuned model of the same task, from which the network also
         learns.
-    new_head: Train a new output layer on the encoder of a checkpoint that has
-        one for other labels.
-    overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
-        command that may be interrupted and repeated.
+    new_head: Whether to train a new output layer on the encoder of a checkpoint
+        that has an output layer for other labels.
+    overwrite_output_dir: Whether to start over if output_dir already contains a
+        run. Leave it out of a command that may be interrupted and repeated.
 """
 
 import keras_bert

@@ -1,4 +1,4 @@
-"""The flags of a command: made of its parameters and of dataclass fields."""
+"""Makes a command's flags from its parameters and from dataclass fields."""
 
 import copy
 import dataclasses
@@ -51,7 +51,7 @@ def read_bert_config(
 ) -> BertConfig | None:
     """Returns the `BertConfig` of a .json file or a name such as bert_tiny.
 
-    With a name, the vocabulary, if given, tells how many pieces there are.
+    With a name, the vocabulary, if given, sets the number of pieces.
     """
     if not name:
         return None

@@ -6,7 +6,7 @@ r"""Removes layers from a checkpoint, to train a smaller network from it.
 Args:
     checkpoint: A folder, a file, a prefix or hf://owner/name.
     output_dir: The new folder.
-    layers: The numbers of the layers to keep, from 0, separated by commas.
+    layers: The indices of the layers to keep, from 0, separated by commas.
 """
 
 import keras_bert

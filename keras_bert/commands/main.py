@@ -2,7 +2,7 @@
 
 A subcommand is a module with a function `run`; see `Flags`. It prints what it
 did, or returns figures to print. `define(flags)` adds flags, and
-`translate(flags)` sets flags by the flags of google-research/bert. `NEEDS`
+`translate(flags)` sets flags from the flags of google-research/bert. `NEEDS`
 names the flags that have no effect without another flag.
 """
 
@@ -49,7 +49,7 @@ def main(command: str = "") -> None:
     sentence, and exits with status 1. Any other exception is a defect and shows
     its traceback.
     """
-    # As Ctrl-C: so a command removes what it has half written.
+    # Like Ctrl-C, so that a command removes what it has half written.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     words = [command] if command else []
     command, *arguments = [*words, *sys.argv[1:]] or ["--help"]
@@ -131,7 +131,7 @@ def exit_on_wrong_input() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> object:
-    """Returns what an exception says; the system's errors have codes too."""
+    """Returns the sentence of an exception; a system error has a code too."""
     if isinstance(error, OSError) and error.strerror:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         todo = (

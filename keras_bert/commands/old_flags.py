@@ -14,7 +14,7 @@ class PretrainingFlags:
     Attributes:
         do_train: Whether to train.
         do_eval: Whether to evaluate; without an --eval_file, on --input_file.
-        use_tpu: Stands for --distribution_strategy=tpu.
+        use_tpu: Whether to use a TPU; stands for --distribution_strategy=tpu.
     """
 
     do_train: bool | None = None
@@ -28,11 +28,14 @@ class FinetuningFlags(PretrainingFlags):
 
     Attributes:
         do_train: Whether to train. Every run also evaluates and predicts.
-        do_eval: Without --do_train, stands for --num_train_epochs=0.
-        do_predict: Without --do_train, stands for --num_train_epochs=0.
-        train_file: train-v1.1.json or train-v2.0.json of SQuAD; stands for
+        do_eval: Whether to evaluate; without --do_train, stands for
+            --num_train_epochs=0.
+        do_predict: Whether to predict; without --do_train, stands for
+            --num_train_epochs=0.
+        train_file: SQuAD's train-v1.1.json or train-v2.0.json; stands for
             --task and --data_dir.
-        predict_file: dev-v1.1.json or dev-v2.0.json, in the same folder.
+        predict_file: SQuAD's dev-v1.1.json or dev-v2.0.json, in the same
+            folder.
         version_2_with_negative: Whether the files are SQuAD 2.0.
     """
 

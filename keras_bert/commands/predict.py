@@ -4,25 +4,26 @@ r"""Runs an exported model on raw strings; writes one JSON object per line.
     keras-bert predict --model_dir=served \
         --input_file='texts/*.tsv.gz' --output_file=answers.jsonl
 
-Reads standard input if neither texts nor files are given. A line is a JSON
-object with the fields of the task, or the fields separated by tabs, or simply
-the text if the model takes one text. A list, such as the endings of multiple
-choice, takes all fields after the first. A file may begin with a header: a line
-of column names that has all fields. Other columns are ignored. A .csv file has
-a header, and may have quotes.
+The command reads standard input if neither texts nor files are given. A line is
+a JSON object with the fields of the task, or the fields separated by tabs, or
+simply the text if the model takes one text. A list, such as the endings of
+multiple choice, takes all fields after the first. A file may begin with a
+header: a line of column names that has all fields. Other columns are ignored. A
+.csv file has a header, and may have quotes.
 
 If a line cannot be read, its answer is an "error", and the command exits with
-status 1. The output file appears when it is complete. After a kill, the same
-command continues. --runner=DirectRunner, for example, runs the work on Apache
-Beam, which writes several files, in any order.
+status 1. The output file appears when it is complete. If the command is killed,
+run it again: it continues. --runner=DirectRunner, for example, runs the work on
+Apache Beam, which writes several files, in any order.
 
 Args:
     model_dir: The exported model.
-    input_file: Text or CSV files, or globs, separated by commas; may be .gz.
-    output_file: By default standard output; may be .gz.
+    input_file: The text or CSV files, or globs, separated by commas; they may
+        be .gz.
+    output_file: The new file, which may be .gz; by default, standard output.
     signature: The signature to call.
     runner: An Apache Beam runner.
-    beam_options: Options of Beam.
+    beam_options: The options for Beam.
 """
 
 import shlex

@@ -11,10 +11,10 @@ Args:
     bert_config_file: The network: a bert_config.json, or a name such as
         bert_tiny; by default, the file beside the checkpoint.
     vocab_file: The vocab.txt, which is copied beside the weights; by default,
-        the one beside the checkpoint.
+        the file beside the checkpoint.
     checkpoint: The initial weights; by default, random weights.
-    overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
-        command that may be interrupted and repeated.
+    overwrite_output_dir: Whether to start over if output_dir already contains a
+        run. Leave it out of a command that may be interrupted and repeated.
 """
 
 import keras_bert

@@ -1,4 +1,4 @@
-"""Serves models over HTTP, with the REST APIs of TensorFlow Serving and others.
+"""Serves models over HTTP, with TensorFlow Serving's REST APIs and others.
 
     keras-bert serve --model=hf://sentence-transformers/all-MiniLM-L6-v2
     keras-bert serve --model=output_dir_of_finetune --port=8501
@@ -9,17 +9,17 @@ A model is named after its folder. Several models are separated by commas:
     ... --model_dir=served/sst2,served/ner --model_name=films,names
 
 The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), holds
-the key that clients must send; without a key, the server answers everybody.
-Each flag that is not given is taken from the environment variable beside it, if
-there is one.
+the key that clients must send; without a key, the server answers everybody. A
+flag that is not given takes its value from the environment variable beside it,
+if there is one.
 
 Args:
-    model: A checkpoint: the --output_dir of keras-bert finetune, a folder of
-        the Hub such as hf://owner/name, or a pre-trained model. The server
-        first exports it to --cache_dir, which takes less than a minute.
+    model: A checkpoint: the --output_dir of keras-bert finetune, a Hub folder
+        such as hf://owner/name, or a pre-trained model. The server first
+        exports it to --cache_dir, which takes less than a minute.
     model_dir: The --export_dir of keras-bert export.
-    model_name: A name for each model, those of --model first; by default, the
-        name of the folder.
+    model_name: A name for each model, first the models of --model; by default,
+        the name of the folder.
     version_labels: Labels of versions, such as stable=1,canary=2; for several
         models, films/stable=1,names/stable=3.
     api_key_file: A file that holds the key of clients.
@@ -40,7 +40,7 @@ NEEDS = {"cache_dir": "model"}
 
 
 def define(flags: Flags) -> None:
-    # The warnings of TensorFlow hold the texts of users.
+    # TensorFlow's warnings contain the texts of users.
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     flags.add_variables("KERAS_BERT_", os.environ)
 

@@ -25,7 +25,7 @@ class PretrainedExportConfig(CheckedSettings):
             tokens), cls (the token [CLS]) or pooled (the output of the
             pooler).
         normalize: Whether all vectors have the length 1.
-        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP];
+        max_seq_length: The longest sequence, in tokens with [CLS] and [SEP];
             longer texts are truncated. By default what the checkpoint says,
             but not more than 128.
 
@@ -44,11 +44,11 @@ class ExportConfig(CheckedSettings):
     """The settings of `FinetunedModel.export`.
 
     Attributes:
-        format: saved_model takes strings; litert, onnx and openvino hold the
-            network alone, which takes ids. auto is the one of these that
-            answers the fastest on this machine.
+        format: The format of the model. saved_model takes strings; litert, onnx
+            and openvino hold the network alone, which takes ids. auto is the
+            one of these formats that answers fastest on this machine.
         precision: The numbers of the exported network: float32; int8, for
-            litert, onnx and openvino (the last one needs texts of the task);
+            litert, onnx and openvino (which needs texts of the task for it);
             bfloat16, for a saved_model or openvino on a machine with
             instructions for it.
         portable: Whether the tokenizer in a saved_model uses operations of

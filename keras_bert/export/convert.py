@@ -67,18 +67,18 @@ def convert_checkpoint(
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
         output_dir: A new folder; it appears when it is complete.
-        to: "google_tf1" (bert_model.ckpt, bert_config.json, vocab.txt),
-            "huggingface" (model.safetensors, config.json, vocab.txt,
-            tokenizer.json, tokenizer_config.json), "keras" (model.safetensors
-            under the paths of our weights, bert_config.json, vocab.txt,
-            tokenizer_config.json, and a task.json if the model is fine-tuned
-            or one of sentence-transformers),
-            "int8" (as "keras", in a quarter of the bytes: matrices are rounded
-            to 8 bits, and only this package reads them), "int4" (as "int8",
-            but the word embeddings and the feed-forward networks are rounded
-            to 4 bits) or "sentence_transformers" (as "huggingface", with the
-            modules that turn a text into its vector; from a model of the kind
-            `embedding` or a pre-trained one).
+        to: The new format. "google_tf1" has bert_model.ckpt, bert_config.json
+            and vocab.txt. "huggingface" has model.safetensors, config.json,
+            vocab.txt, tokenizer.json and tokenizer_config.json. "keras" has
+            model.safetensors under the paths of our weights, bert_config.json,
+            vocab.txt, tokenizer_config.json, and a task.json if the model is
+            fine-tuned or a sentence-transformers model. "int8" is like "keras",
+            in a quarter of the bytes: matrices are rounded to 8 bits, and only
+            this package reads them. "int4" is like "int8", but the word
+            embeddings and the feed-forward networks are rounded to 4 bits.
+            "sentence_transformers" is like "huggingface", with the modules that
+            turn a text into its vector; the model must be of the kind
+            `embedding` or a pre-trained one.
         settings: For sentence_transformers, settings of the kind `embedding`
             such as `pooling`; by default the model's, or the defaults of the
             kind if it is a pre-trained one.
@@ -106,7 +106,8 @@ def convert_checkpoint(
         embedding = settings_of(source, config, Embedding, settings or {})
         texts = module_files(embedding, config)
         arrays, dense = _without_modules(arrays)
-    # Also asked for Google's format: the kind refuses what neither can hold.
+    # This is called even for Google's format: the kind refuses what neither
+    # format can hold.
     is_ours = to in ("keras", *_BITS)
     labels, more = ((), {}) if is_ours else _task_beside(source, config)
     tokenizer = None
@@ -161,7 +162,7 @@ def convert_checkpoint(
 def _without_modules(
     arrays: Mapping[str, StoredArray],
 ) -> tuple[dict[str, StoredArray], dict[str, StoredArray]]:
-    """Returns the network of a text's vector, and the layers behind it."""
+    """Returns the arrays of the network, and of the dense layers behind it."""
     dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
     left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
     if left_out:
@@ -175,9 +176,9 @@ def _without_modules(
 def _special_ids(
     tokenizer: TokenizerBase, config: BertConfig
 ) -> dict[str, int]:
-    """Returns what transformers would otherwise take from its defaults."""
+    """Returns ids that transformers would otherwise take from its defaults."""
     ids = {}
-    if not config.first_position:  # it tells where RoBERTa's positions begin
+    if not config.first_position:  # the id sets RoBERTa's first position
         ids["pad_token_id"] = tokenizer.pad_id
     if config.family == "modernbert":
         ids["cls_token_id"] = ids["bos_token_id"] = tokenizer.cls_id
@@ -213,7 +214,7 @@ def _tokenizer_files(
 
 
 def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
-    """Returns the labels, and what else a config.json says of the kind."""
+    """Returns the labels, and what else a config.json says about the kind."""
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
         if task["kind"] not in known_kinds():  # one of the user's own
@@ -225,7 +226,7 @@ def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
 
 
 def _check_google_has(config: BertConfig) -> None:
-    """Warns of values for which google-research/bert has no code.
+    """Warns about values for which google-research/bert has no code.
 
     Raises InputError if the network is of another family.
     """

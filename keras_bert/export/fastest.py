@@ -16,8 +16,8 @@ from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import new_version
 from keras_bert.progress import shown_log
 
-# The number of texts of a call, and of the words of each. The long ones fill
-# a sequence.
+# The number of texts per call, and of words per text. The long texts fill a
+# sequence.
 _CASES = {"1 short text": (1, 6), "8 long texts": (8, 600)}
 _NUM_ROUNDS = 7
 
@@ -33,9 +33,9 @@ def export_fastest(
 ) -> tuple[Path, Measured]:
     """Returns the next version in the fastest format, and the measurements.
 
-    `export` writes a version into a folder. Each format answers short and long
-    texts in turn with the other ones, and its best time counts. The fastest one
-    has the smallest product of the times of all cases. The log has a table.
+    `export` writes a version into a folder. The formats take turns to answer
+    short and long texts, and the best time of each format counts. The fastest
+    format has the smallest product of its times. The log has a table.
 
     Raises InputError if no format can be written.
     """

@@ -23,8 +23,8 @@ from keras_bert.text.tokenizer import PortableTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training.distribution import require_tensorflow
 
-# The largest difference of the outputs of a float32 network, relative to the
-# largest output. Kernels add up numbers in different orders.
+# The largest difference allowed in the outputs of a float32 network, relative
+# to the largest output. Kernels add up numbers in different orders.
 _TOLERANCE = 1e-3
 
 
@@ -57,9 +57,10 @@ def export_finetuned(
 
     Args:
         model: The network.
-        kind: Turns strings into its inputs, and its outputs into answers.
+        kind: The kind of task, which turns strings into the network's inputs,
+            and its outputs into answers.
         export_dir: The folder of all versions of the model.
-        bert_config: The encoder.
+        bert_config: The config of the encoder.
         training: What is known about the training, for the model card.
         config: The format and the precision; by default a SavedModel. The
             weights of a SavedModel have the precision of `model`.
@@ -157,7 +158,7 @@ def in_bfloat16(
 ) -> keras.Model:
     """Returns a network whose weights take half of the memory.
 
-    It computes in bfloat16, but for the softmax of the attention, the layer
+    It computes in bfloat16, except for the softmax of the attention, the layer
     norms and the output layer.
     """
     policy = keras.config.dtype_policy()

@@ -1,4 +1,4 @@
-"""The word pieces that a pre-trained model puts in the place of [MASK]."""
+"""The word pieces that a pre-trained model puts in place of [MASK]."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.packing import Packed, pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
-# Each [MASK] takes the memory of a number for each word piece. A text may
-# consist of them.
+# Each [MASK] takes memory for as many numbers as there are word pieces. A text
+# may consist of [MASK] alone.
 _TOKENS_PER_CALL = 1_024
 
 
@@ -30,7 +30,7 @@ class MaskFiller:
             outputs are the `ids` and the `probabilities` of the best pieces.
         tokenizer: The tokenizer. Its `special_tokens.mask` is the spelling of
             [MASK].
-        max_seq_length: The longest sequence; longer texts are cut.
+        max_seq_length: The longest sequence, in tokens; longer texts are cut.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class MaskFiller:
         max_seq_length: int,
         top_k: int = 5,
     ):
-        """Takes a model of `build_pretraining_model`."""
+        """Takes a model from `build_pretraining_model`."""
         num_pieces = tokenizer.vocab_size
         check_count("top_k", top_k, num_pieces, "the number of word pieces")
         # A checkpoint may have more rows than word pieces.
@@ -78,11 +78,11 @@ class MaskFiller:
         ]
 
     def __call__(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Takes strings [B]; returns guesses for M masks, and how it read them.
+        """Takes strings [B]; returns guesses for M masks in each.
 
-        These are `masks.pieces`, strings [B, M, top_k], the best one first and
-        "" for padding; `masks.probabilities`, float32 [B, M, top_k] and 0 for
-        padding; and `Packed.truncation_info`.
+        These are `masks.pieces`, strings [B, M, top_k], best first and "" for
+        padding, and `masks.probabilities`, float32 [B, M, top_k] and 0 for
+        padding. The result includes `Packed.truncation_info`.
         """
         packed = self._pack(text)
         features = packed.features
@@ -123,11 +123,11 @@ def fill_mask(
     """Guesses the word piece at each "[MASK]" of a text.
 
     Args:
-        model: A model of `build_pretraining_model`.
+        model: A model from `build_pretraining_model`.
         tokenizer: The tokenizer of the model. Its `special_tokens.mask` is
             the spelling of [MASK].
         text: A text with at least one [MASK], not longer than the model reads.
-        top_k: The number of guesses to return.
+        top_k: The number of guesses for each [MASK].
 
     Returns:
         For each [MASK], the best pieces with their probabilities.
@@ -170,13 +170,13 @@ def load_mask_filler(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        max_seq_length: The longest text, in tokens; by default all that the
-            model reads.
+        max_seq_length: The longest sequence, in tokens; by default the longest
+            that the model reads.
         top_k: The number of guesses for each [MASK].
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If it has no masked-LM head.
+        InputError: If the checkpoint has no masked-LM head.
     """
     loaded = Checkpoint.of(checkpoint)
     bert_config, tokenizer = load_config_and_tokenizer(loaded)

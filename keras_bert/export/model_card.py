@@ -1,4 +1,4 @@
-"""What is known of a model -> the README.md of its folder, for the Hub."""
+"""What is known about a model -> the README.md of its folder, for the Hub."""
 
 import inspect
 import json
@@ -32,7 +32,8 @@ def finetuned_card(
     """Returns the card of a fine-tuned model, or of its network alone.
 
     `training` is the attribute of `FinetunedModel`; unknown values are left
-    out. `file_name` is the file of a network in another format.
+    out. `file_name` is the file of the network, if it is in another format than
+    a SavedModel.
     """
     spec = kind.spec
     task = {
@@ -45,9 +46,9 @@ def finetuned_card(
     config = known.pop("config", None) or {}
     length = spec.settings.max_seq_length
     inputs = (
-        f"`{file_name}` takes ids. In `assets`, `tokenizer.json` makes them of "
-        "texts, with the library `tokenizers`; `model.json` has the shapes; "
-        "docs/export.md of keras_bert says what the inputs hold."
+        f"`{file_name}` takes ids. In `assets`, `tokenizer.json` makes them "
+        "from texts, with the library `tokenizers`; `model.json` has the "
+        "shapes; docs/export.md of keras_bert says what the inputs hold."
     )
     return model_card(
         folder,
@@ -74,8 +75,8 @@ def model_card(
     """Returns a card with sections of text, or of values by name.
 
     The Hub reads the lines before the title: what the model does (one of the
-    Hub's own names), what it was made of, and its metrics. `training` is as in
-    `finetuned_card`.
+    Hub's own names), what it was made from, and its metrics. `training` is as
+    in `finetuned_card`.
     """
     parts = to_path(folder).absolute().parts
     # A run keeps its weights below its folder.
@@ -99,7 +100,7 @@ def model_card(
 
 
 def write_card(folder: Path, card: str) -> None:
-    """Writes the card of a checkpoint, which is complete without one too."""
+    """Writes the card of a checkpoint, which is complete even without it."""
     with atomic_path(whole_folder(folder) / CARD) as file:
         file.write_text(card, encoding="utf-8", newline="\n")
 
@@ -110,7 +111,7 @@ def network_section(
     tokenizer: BertTokenizer,
     max_seq_length: int,
 ) -> str:
-    """Returns what a card says of a network."""
+    """Returns what a card says about a network."""
     case = "lower-cased" if tokenizer.settings.do_lower_case else "cased"
     values = {
         "layers": bert_config.num_hidden_layers,

@@ -20,7 +20,7 @@ _OPSET = 17
 
 
 def write_litert(model: keras.Model, precision: str, file: Path) -> None:
-    """Writes a network with its names of inputs and outputs.
+    """Writes a network with the names of its inputs and outputs.
 
     With `int8`, LiteRT multiplies integers of 8 bits. Each column of a weight
     has a scale. Each row of an input has one too, computed at run time
@@ -51,7 +51,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
 
 
 def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
-    """Writes a network with its names of inputs and outputs.
+    """Writes a network with the names of its inputs and outputs.
 
     With `int8`, ONNX Runtime multiplies integers of 8 bits; see `onnx_int8`.
 
@@ -71,10 +71,10 @@ def write_openvino(
     file: Path,
     calibration: Sequence[Mapping[str, tf.Tensor]] = (),
 ) -> None:
-    """Writes a network with its names of inputs and outputs.
+    """Writes a network with the names of its inputs and outputs.
 
-    `bfloat16` is how it computes; the weights are stored in float16, which
-    rounds them less. With `int8`, OpenVINO multiplies integers of 8 bits. Each
+    With `bfloat16`, it computes in bfloat16; the weights are stored in float16,
+    which rounds less. With `int8`, OpenVINO multiplies integers of 8 bits. Each
     column of a weight has a scale. Each input has one too, found at export on
     `calibration` ("static").
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_bert.predict.network import import_extra
 
-# The smallest scale, of a row of zeros.
+# The smallest scale, for a row of zeros.
 _SMALLEST = np.float32(1e-30)
 # In the language of `onnx.parser`. In an input, 128 stands for 0.
 _FUNCTIONS = """
@@ -53,8 +53,8 @@ def quantize(network: Any) -> Any:
     Takes and returns an `onnx.ModelProto`. Each column of a matrix has its
     scale, and so has each row of a table. Each row of an input has one too,
     computed at run time ("dynamic"). So an answer does not depend on the other
-    texts of the batch. With `quantize_dynamic` of ONNX Runtime, which takes one
-    scale for all rows, it does.
+    texts of the batch. With ONNX Runtime's `quantize_dynamic`, which has one
+    scale for all rows, it would.
     """
     onnx = import_extra("onnx", "onnx")
     graph = network.graph

@@ -60,8 +60,8 @@ def export_pretrained(
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If the checkpoint has no pooler, but `pooled` is asked for,
-            if the network has fewer positions than `max_seq_length`, or if it
-            is a model of the kind `embedding`.
+            if the network has fewer positions than `max_seq_length`, or if the
+            checkpoint is a model of the kind `embedding`.
 
     Example:
         >>> version = keras_bert.export.export_pretrained(

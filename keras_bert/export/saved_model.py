@@ -36,23 +36,23 @@ def export_saved_model(
     holds, beside the files of a SavedModel:
 
         README.md: The model card.
-        assets/model.json: The description; and for each signature that takes
-            texts, its inputs with their ranks, and `by_label`; `ServedModel`
-            reads it.
+        assets/model.json: The description and, for each signature that takes
+            texts, its `by_label` and its inputs with their ranks.
+            `ServedModel` reads this file.
         assets/: The other assets, such as the vocabulary.
         assets.extra/tf_serving_warmup_requests: Requests that a server
             answers before it says that it is ready.
 
-    The signature `serve_examples` is `serving_default` for serialized
-    tf.Examples. Signatures of the Classify and the Regress API take nothing
-    else.
+    The signature `serve_examples` does the same as `serving_default`, but
+    takes serialized tf.Examples. Classify and Regress signatures take only
+    these.
 
     Args:
         export_dir: The folder of all versions of the model.
         signatures: The functions, by name.
         tracked: The objects whose variables and tables the functions use. A
             tf.Module must not hold a model.
-        description: What `assets/model.json` says of the model.
+        description: The description in `assets/model.json`.
         assets: Text files, by name.
         model_card: The text of `README.md`.
 
@@ -98,11 +98,11 @@ def export_saved_model(
 
 
 def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
-    """Returns what `ServedModel` reads of the signatures that take texts."""
+    """Returns what `ServedModel` reads about the signatures that take texts."""
     return {
         "signatures": {
             name: {
-                # The rank tells a list of strings from a string.
+                # The rank distinguishes a list of strings from a string.
                 "inputs": {x.name: x.shape.rank for x in signature.inputs},
                 "by_label": signature.by_label,
             }
@@ -116,8 +116,7 @@ def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
 def _takes_examples(signature: Signature) -> bool:
     """Returns whether a signature takes nothing but tf.Examples.
 
-    The Classify and the Regress API of TensorFlow Serving have no other
-    requests.
+    TensorFlow Serving's Classify and Regress APIs take no other requests.
     """
     return signature.method != tf.saved_model.PREDICT_METHOD_NAME
 

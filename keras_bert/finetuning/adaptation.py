@@ -14,7 +14,7 @@ from keras_bert.finetuning.config import AdaptationConfig
 from keras_bert.models.lora import add_lora, check_lora
 
 # Paths of the weights below the first block: tables of words, positions and
-# segments, their projection, and numbers of distances, which all blocks read.
+# segments, their projection, and relative positions, which all blocks read.
 _LOWEST = "^(embeddings|flatten_tokens|relative_positions)/"
 
 
@@ -39,7 +39,7 @@ def check_adaptation(
 
 
 def adapt(model: keras.Model, config: AdaptationConfig) -> None:
-    """Adds the adapters to a model with its weights, and freezes weights."""
+    """Adds adapters to a model with loaded weights, and freezes weights."""
     if config.lora_rank:
         add_lora(model, config.lora_rank, config.alpha, config.lora_targets)
     for weight in model.weights:
@@ -54,7 +54,7 @@ def adapt(model: keras.Model, config: AdaptationConfig) -> None:
 def learning_rate_factors(
     config: AdaptationConfig, num_layers: int
 ) -> dict[str, float]:
-    """Returns the factors of `build_optimizer`; none if all are 1."""
+    """Returns the factors for `build_optimizer`; {} if all are 1."""
     factors = {_LOWEST: config.layer_decay ** (num_layers + 1)}
     for i in range(num_layers):
         factors[f"^layer_{i}/"] = config.layer_decay ** (num_layers - i)

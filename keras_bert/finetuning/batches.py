@@ -27,10 +27,11 @@ def training_batches(
     static_shapes: bool = False,
     by_length: bool = True,
 ) -> tf.data.Dataset:
-    """Every example once an epoch, in shuffled batches of similar length.
+    """Returns shuffled batches of similar length, all examples per epoch.
 
-    The batches before `first_batch` are not read. The dataset has the rows of a
-    `share` of each batch, as wide as if they were padded with the other rows.
+    The batches before `first_batch` are not read. The dataset has the rows of
+    the `share` of each batch, as wide as if they were padded together with the
+    other rows.
 
     Without `by_length`, a batch has examples of all lengths, and more padding.
 
@@ -64,7 +65,7 @@ def training_batches(
         return tf.nest.map_structure(lambda x: x[:-1], examples.batch(rows))
 
     options = tf.data.Options()
-    # They would copy the examples from disk to memory.
+    # These optimizations would copy the examples from disk to memory.
     options.experimental_optimization.apply_default_optimizations = False
     dataset = tf.data.Dataset.range(
         first_batch - skipped * num_batches, len(batches)
@@ -82,9 +83,9 @@ def training_batches(
 def evaluation_batches(
     examples: Examples, *, batch_size: int
 ) -> tuple[tf.data.Dataset, np.ndarray]:
-    """Every example once, the shortest first, and their places in `examples`.
+    """Returns each example once, shortest first, and the index of each.
 
-    The i-th row of the outputs belongs to the example at the i-th place. A
+    The i-th row of the outputs belongs to the example with the i-th index. A
     batch has fewer than `batch_size` examples if each has several windows.
     """
     check_batch_size(batch_size)
@@ -104,14 +105,15 @@ def evaluation_batches(
 
 
 def _filled(batch: Batch, num_rows: int) -> Batch:
-    """Replaces the last row with copies of weight 0, up to `num_rows` rows."""
+    """Replaces the last row with copies of weight 0, to get `num_rows` rows."""
     features, labels, weights = batch
     weights = {
         name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)
         for name, x in weights.items()
     }
-    # The copies count as work, less than one batch an epoch. Without tokens
-    # they would not, but then a mean over tokens is NaN, and so is 0 * NaN.
+    # The copies count as work, but are less than one batch per epoch. Copies
+    # without tokens would not count, but a mean over no tokens is NaN, and so
+    # is 0 * NaN.
     last = tf.shape(features["input_ids"])[0] - 1
     places = tf.minimum(tf.range(num_rows), last)
     return tf.nest.map_structure(
@@ -122,7 +124,7 @@ def _filled(batch: Batch, num_rows: int) -> Batch:
 def _cut(
     lengths: np.ndarray, order: np.ndarray, batch_size: int, by_length: bool
 ) -> list[np.ndarray]:
-    """Returns batches, each with the places of examples, sorted by length."""
+    """Returns batches of indices of examples, each sorted by length."""
     num_batches = math.ceil(len(lengths) / batch_size)
     # Pools of similar size: a small one would leave more padding.
     batches_per_pool = _BATCHES_PER_POOL if by_length else 1

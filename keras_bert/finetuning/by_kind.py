@@ -62,8 +62,8 @@ class TextClassifier(FinetunedModel):
     ) -> keras.callbacks.History:
         """Trains on 8 to 64 examples of each label.
 
-        First, the encoder learns, from all pairs of texts, to bring texts of
-        one label near each other; then a logistic regression becomes the output
+        First, the encoder learns from all pairs of texts to move texts of the
+        same label close together. Then a logistic regression becomes the output
         layer (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Use a sentence
         encoder, such as all-MiniLM-L6-v2, with `pooling="mean"`. Training
         starts from the checkpoint, whatever the model has learned since.
@@ -187,7 +187,7 @@ class QuestionAnswerer(FinetunedModel):
 class MultipleChoiceModel(FinetunedModel):
     """Chooses one of several endings of a text.
 
-    The label is the number of the right ending, from 0.
+    The label is the index of the right ending, from 0.
 
     Example:
         >>> models = keras_bert.finetuning
@@ -238,11 +238,11 @@ def load_finetuned(
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> FinetunedModel:
-    """Loads a model with its task: a result of `finetune`, or one from the Hub.
+    """Loads a model with its task: a result of `finetune`, or a Hub model.
 
-    The `config.json` of transformers says what a model of the Hub is for. A
-    folder of sentence-transformers is a model of the kind `embedding`. The
-    result is an instance of the class of its kind, such as `TextClassifier`.
+    transformers' `config.json` says what a Hub model is for. A
+    sentence-transformers folder is a model of the kind `embedding`. The result
+    is an instance of the class of its kind, such as `TextClassifier`.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -253,10 +253,10 @@ def load_finetuned(
         ('no', 'yes')
 
     Args:
-        path: An output_dir of `finetune` or one of its checkpoints; a folder
-            of transformers or sentence-transformers, such as
-            "hf://owner/name". If the model is of a kind of your own, import
-            the file that defines the kind first.
+        path: An output_dir of `finetune` or one of its checkpoints; a
+            transformers or sentence-transformers folder, such as
+            "hf://owner/name". If the model is of a kind of your own, import the
+            file that defines the kind first.
         labels: Other names of the labels, in the order of their ids.
         text_fields: Other names of the fields that the model reads. A
             classifier from the Hub reads one text, `text`, unless two names are
@@ -266,7 +266,7 @@ def load_finetuned(
     Raises:
         FileNotFoundError: If there is no checkpoint.
         InputError: If the files do not say what the task is, if they do not
-            have all of its weights, or if an argument does not fit.
+            have all weights of the model, or if an argument does not fit.
     """
     checkpoint = finetuned_checkpoint(path)
     kind, bert_config = read_kind(checkpoint, labels, text_fields, settings)

@@ -16,22 +16,22 @@ class AdaptationConfig(TrainConfig):
     pooler is part of it.
 
     Attributes:
-        lora_rank: Trains adapters of this rank (LoRA, arXiv 2106.09685) and the
-            head, and nothing else; 0 trains the weights themselves. Adapters
-            need about 10 times the usual learning rate.
-        lora_alpha: The adapters are multiplied by this number divided by
-            lora_rank; by default, it is lora_rank.
+        lora_rank: The rank of the adapters (LoRA, arXiv 2106.09685). Only the
+            adapters and the head are trained; 0 trains the weights themselves.
+            Adapters need about 10 times the usual learning rate.
+        lora_alpha: The scale of the adapters: they are multiplied by this
+            number divided by lora_rank. The default is lora_rank.
         lora_targets: The dense layers of each encoder block that get an
             adapter: query, key, value, intermediate, output (both layers of
             this name), attention/output; comma-separated.
-        num_frozen_layers: Trains neither the embeddings nor this number of
-            encoder blocks, from the lowest one; 0 trains all.
+        num_frozen_layers: The number of encoder blocks, from the lowest, that
+            are not trained, like the embeddings below them; 0 trains all.
         freeze_embeddings: Whether the embeddings stay as they are.
         head_learning_rate: The learning_rate of the head, if it differs.
-        layer_decay: The top encoder block has the learning_rate times this
-            number; each lower block, and below them the embeddings, has the
-            rate of the block above times this number (0.8 in ELECTRA). With
-            1, all have the same rate.
+        layer_decay: The factor of the learning rate per layer (0.8 in ELECTRA).
+            The top encoder block has the learning_rate times this number. Each
+            lower block, and the embeddings below them, has the rate of the
+            block above times this number. With 1, all have the same rate.
     """
 
     lora_rank: int = setting(0, minimum=0)
@@ -66,7 +66,7 @@ class AdaptationConfig(TrainConfig):
             )
 
 
-# What a network can learn of a teacher's layers.
+# What a network can learn from a teacher's layers.
 LAYER_PARTS = "hidden", "relation", "score"
 
 
@@ -75,23 +75,26 @@ class DistillationConfig(TrainConfig):
     """How a network learns from a teacher.
 
     Attributes:
-        distillation_weight: Share of the losses that compare with the teacher,
-            from 0 to 1; the loss of the labels has the rest.
-        distillation_temperature: Divides the logits of both networks before
-            they are compared; a higher one weighs unlikely labels more.
+        distillation_weight: The share of the losses that compare with the
+            teacher, from 0 to 1; the loss of the labels has the rest.
+        distillation_temperature: The number by which the logits of both
+            networks are divided before they are compared; a higher one gives
+            unlikely labels more weight.
         hidden_layer_map: Pairs of a layer of the network and the teacher's
             layer whose hidden states it learns, such as 1:3,2:6; 0 is the
             embeddings.
-        relation_layer_map: The same for the relations of their queries, keys
-            and values (MiniLMv2), such as 3:12. The widths may differ.
-        score_layer_map: The same for the scores of their attention (TinyBERT);
-            both networks must have the same number of heads.
+        relation_layer_map: Pairs as in hidden_layer_map, such as 3:12, for the
+            relations of the layers' queries, keys and values (MiniLMv2). The
+            widths may differ.
+        score_layer_map: Pairs as in hidden_layer_map, for the scores of the
+            layers' attention (TinyBERT); both networks must have the same
+            number of heads.
         num_relation_heads: The number of heads into which both networks'
             relations are cut; it must divide both widths.
-        output_weight: Factor of the losses that compare the outputs.
-        hidden_weight: Factor of the losses that compare hidden states.
-        relation_weight: Factor of the losses that compare relations.
-        score_weight: Factor of the losses that compare scores.
+        output_weight: The factor of the losses that compare the outputs.
+        hidden_weight: The factor of the losses that compare hidden states.
+        relation_weight: The factor of the losses that compare relations.
+        score_weight: The factor of the losses that compare scores.
     """
 
     distillation_weight: float = setting(0.5, minimum=0, maximum=1)
@@ -117,7 +120,9 @@ class DistillationConfig(TrainConfig):
                 )
 
     def layer_map(self, part: str) -> dict[int, int]:
-        """Returns the teacher's layer for each layer, for one of LAYER_PARTS.
+        """Returns the teacher's layer for each layer of the network.
+
+        `part` is one of LAYER_PARTS.
 
         Raises InputError if the setting is not a map such as "1:3,2:6".
         """
@@ -150,15 +155,15 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     Attributes:
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint says, or else as its vocabulary suggests.
-        save_checkpoints_steps: Steps from one evaluation and checkpoint to the
-            next; 0 for once an epoch.
-        num_train_epochs: Passes over the training set; 0 evaluates a
-            fine-tuned checkpoint as it is, with its own settings. A kind
-            without an output layer also takes a pre-trained one.
-        warmup_proportion: Share of the steps in which the learning rate
+        save_checkpoints_steps: The number of steps from one evaluation and
+            checkpoint to the next; 0 evaluates and saves once per epoch.
+        num_train_epochs: The number of passes over the training set; 0
+            evaluates a fine-tuned checkpoint as it is, with its own settings,
+            or for a kind without an output layer even a pre-trained one.
+        warmup_proportion: The share of the steps in which the learning rate
             rises.
-        early_stopping_patience: The run ends after this many evaluations in
-            which the task's first metric has not risen; 0 for never.
+        early_stopping_patience: The number of evaluations without a rise of the
+            task's first metric after which the run ends; 0 turns it off.
         dropout_rate: The dropout of hidden states and attention weights in
             this run; by default as the checkpoint's config says.
 
@@ -167,7 +172,7 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         5e-05
     """
 
-    # The rows and the settings of the tokenizer say more.
+    # A change of the tokenizer is found in its settings and in the rows.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     do_lower_case: bool | None = None

@@ -19,12 +19,13 @@ def as_rows(
 ) -> list[Row]:
     """Returns rows of texts, which may have labels inside or beside them.
 
-    The data are a column of texts; a tuple of such columns; a list of tuples
-    of texts; columns with names, as in a DataFrame; rows with names; or a
-    `tf.data.Dataset`. A column is a list, an array or what pandas and its like
-    call a series. Texts without names get the `text_fields` as names. If a
-    row cannot have two texts, a list in a column is one value. If a label
-    cannot be a list, the labels may also have the shape (N, 1).
+    The data are a column of texts; a tuple of such columns; a list of tuples of
+    texts; columns with names, as in a DataFrame; rows with names; or a
+    `tf.data.Dataset`. A column is a list, an array or a series, as in pandas.
+    Texts without names get the `text_fields` as names. Without `has_pairs`, a
+    row cannot have two texts, and a list in a column is one value. Without
+    `has_lists`, a label cannot be a list, and the labels may even have the
+    shape (N, 1).
 
     Raises InputError for anything else.
     """
@@ -78,8 +79,8 @@ def learn_labels(
     """Returns the names of all labels of rows, in sorted order.
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
-    if the labels are of several types, a matrix of 0 and 1, or differ only in
-    spaces. `are_tags` is as in `with_label_names`.
+    if the labels have several types, differ only in spaces, or are a matrix of
+    0 and 1. `are_tags` is as in `with_label_names`.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -109,9 +110,9 @@ def with_label_names(
 ) -> list[Row]:
     """Returns rows in which labels that are integers or bools become names.
 
-    Raises InputError if it is not the text of a label, or if the labels are a
-    matrix of 0 and 1. With `are_tags`, a list has the tags of words, and 0 and
-    1 may be the names of two.
+    Raises InputError if an integer is not the name of a label, or if the labels
+    are a matrix of 0 and 1. With `are_tags`, a list has the tags of words, and
+    0 and 1 may be the names of two tags.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -195,7 +196,7 @@ def _checked_items(data: Any, text_fields: Sequence[str]) -> list:
 def _row(
     item: Any, text_fields: Sequence[str], has_pairs: bool, is_text: bool
 ) -> Any:
-    """Returns an item as a row; anything else as it is, for the kind."""
+    """Returns an item as a row, or as it is if the kind must judge it."""
     item = plain(item)
     if isinstance(item, Mapping):
         return item
@@ -212,7 +213,7 @@ def _row(
 
 
 def plain(value: Any) -> Any:
-    """Returns a value without arrays and scalars of NumPy.
+    """Returns a value without NumPy arrays and scalars.
 
     The names of fields become strings.
     """
@@ -237,7 +238,7 @@ def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
         )
     specs = tf.nest.flatten(dataset.element_spec)
     ranks = [x.shape.rank for x in specs if x.dtype == tf.string]
-    # A label without an axis is that of one row, whose texts are a vector.
+    # A label without an axis belongs to one row, whose texts are a vector.
     has_batches = all(x.shape.rank != 0 for x in specs)
     if has_batches and ranks and None not in ranks and min(ranks) >= rank:
         dataset = dataset.unbatch()

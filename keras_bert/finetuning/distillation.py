@@ -4,7 +4,7 @@ The logits are compared at a temperature (Hinton et al. 2015, arXiv 1503.02531)
 and hidden states by their mean squared error (Sun et al. 2019, arXiv
 1908.09355). If their sizes differ, a projection of the network's hidden states
 is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of the
-result. Of the attention, the network learns the scores (Jiao et al.), or the
+result. From the attention, the network learns the scores (Jiao et al.), or the
 relations of queries, keys and values, which need neither the same width nor the
 same heads (Wang et al. 2021, arXiv 2012.15828).
 """
@@ -99,7 +99,7 @@ def check_distillation(
 
 
 def _without_ids(settings: Any) -> Any:
-    """Returns the settings without the ids of tokens: a vocabulary has them."""
+    """Returns the settings without token ids: the vocabulary has them."""
     added = tuple(x._replace(id=0) for x in settings.added_tokens)
     return dataclasses.replace(settings, added_tokens=added)
 
@@ -161,21 +161,22 @@ def distill(
     kind: Kind,
     config: DistillationConfig,
 ) -> Distillation:
-    """Makes the network that a checked teacher teaches; it shares weights.
+    """Returns the network that learns from a checked teacher.
 
-    Each trained output, such as `logits`, gets a second one, `soft_logits`,
-    whose labels are the outputs of the teacher; a layer i that learns hidden
-    states gets the output `hidden_i`, and for relations and scores
-    `relations_i` and `scores_i`. The labels have the weights of the task's
-    labels; what layers learn has the weight 1 at every token. A teacher with
-    more pieces reads the pieces of the network under its own ids.
+    It shares the weights of `model`. Each trained output, such as `logits`,
+    gets a second one, `soft_logits`, whose labels are the outputs of the
+    teacher. A layer i that learns hidden states gets the output `hidden_i`; for
+    relations and scores, the outputs are `relations_i` and `scores_i`. The soft
+    labels have the weights of the task's labels; what layers learn has the
+    weight 1 at every token. A teacher with a larger vocabulary reads the
+    network's tokens under its own ids.
     """
     checkpoint = finetuned_checkpoint(teacher)
     teacher_kind, teacher_config = read_kind(checkpoint)
     teacher_model = load_network(teacher_kind, teacher_config, checkpoint)
     _check_outputs(model, teacher_model, kind)
     network = model
-    of_layers: dict[str, str] = {}  # outputs and those of the teacher
+    of_layers: dict[str, str] = {}  # our outputs and the teacher's
     for part in LAYER_PARTS:
         if layers := config.layer_map(part):
             network = _with_part(network, part, layers, config)
@@ -271,7 +272,7 @@ def _check_outputs(
 
 
 def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:
-    """Returns 1 for a row with a label, and 0 for one that fills up a batch.
+    """Returns 1 for a row with a label, and 0 for a row that fills a batch.
 
     Its shape is [B, 1, ...], with as many axes as `like`.
     """

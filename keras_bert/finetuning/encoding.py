@@ -2,7 +2,7 @@
 
 The name of a file says what it was made from: the rows of its chunk, the kind
 with its settings, the tokenizer, and our code. So a run finds the files of an
-earlier or killed run, and no other files.
+earlier run, even of one that was killed, and no other files.
 
 A file holds the examples of one chunk of rows, as safetensors: the values of
 each tensor of `Examples`, such as `features/input_ids`, and the lengths of its
@@ -70,10 +70,11 @@ def encoded_folder(
 
 
 def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
-    """Encodes labeled rows, in chunks, if their files are not in the folder.
+    """Encodes labeled rows in chunks, each into a file in the folder.
 
-    Memory holds a few chunks at a time; the examples are mapped from disk.
-    Raises InputError if a row is wrong.
+    A chunk that already has a file is not encoded again. Memory holds a few
+    chunks at a time; the examples are mapped from disk. Raises InputError if a
+    row is wrong.
     """
     key = _key(kind)
     paths: list[Path] = []
@@ -196,8 +197,9 @@ def _source(cls: type) -> bytes:
 def _form(arrays: Arrays) -> dict[str, Any]:
     """Returns what all files of a data set have in common.
 
-    The dtype and the shape of a value, for each array; and how many sequences
-    the examples hold if they are choices, or texts if these have windows.
+    This is the dtype and the shape of a value, for each array; and the number
+    of sequences per example if they are choices, or of texts if these have
+    windows.
     """
     form: dict[str, Any] = {
         name: (array.dtype.name, array.shape[1:])
@@ -225,9 +227,9 @@ def _check_agree(
 
 
 def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
-    """Joins the examples of files, in a copy that is not in memory.
+    """Joins the examples of files in a copy on disk.
 
-    The copy is in the folder, without a name: it vanishes with the process.
+    The copy is in the folder, without a name, so it vanishes with the process.
     """
     num_rows = 0
     form: dict[str, Any] = {}
@@ -269,8 +271,8 @@ def _map(
     size = file.tell() // (dtype.itemsize * int(np.prod(shape)))
     if not size:
         return np.zeros((0, *shape), dtype)
-    # TensorFlow takes arrays only if they can be written to. Nobody does, and
-    # "c" would keep it out of the file.
+    # TensorFlow takes only arrays that can be written to. Nothing writes to
+    # these, and with "c" nothing written would reach the file.
     return np.asarray(np.memmap(file, dtype, "c", shape=(size, *shape)))
 
 

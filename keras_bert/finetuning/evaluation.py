@@ -37,8 +37,9 @@ class Evaluation:
     ) -> tuple[list[Answer], dict[str, float]]:
         """Returns the answers and their metrics, with the `loss`.
 
-        There is no loss if the kind makes no labels of the rows.
-        With `tune`, the kind first tunes on these rows what is not trained.
+        There is no loss if the kind makes no labels from the rows. With `tune`,
+        the kind first tunes on these rows the weights that training leaves
+        alone.
         """
         kind = self._kind
         if self._predictor is None or self._predictor.model is not model:
@@ -52,7 +53,7 @@ class Evaluation:
 
 
 class Predictor:
-    """Called on batches, returns the outputs of each example and the loss.
+    """A function of batches: the outputs of each example, and the loss.
 
     It runs on the default device, under no strategy. In a run on a TPU, this is
     the CPU of its host, which takes batches of all shapes.
@@ -67,7 +68,7 @@ class Predictor:
     def __call__(
         self, dataset: tf.data.Dataset, order: np.ndarray
     ) -> tuple[dict[str, list[np.ndarray]], float | None]:
-        """Returns, by name, an array for each example in order, and the loss.
+        """Returns outputs by name, an array per example in order, and the loss.
 
         Takes what `evaluation_batches` returns. Outputs with an axis of tokens
         are as long as the batch of the example. The loss is None if the

@@ -1,4 +1,4 @@
-"""A model and a text -> how much each token of it moved the answer."""
+"""A model and a text -> how much each of its tokens moved the answer."""
 
 import dataclasses
 import html
@@ -18,8 +18,8 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
 
 # The steps from the text without its words to the whole text. The first number
-# is enough for most networks; the next ones follow while the attributions add
-# up to a sum that is off by more than the tolerance.
+# is enough for most networks; the next ones follow while the sum of the
+# attributions is off by more than the tolerance.
 _NUM_STEPS = 64, 256, 1024
 _STEPS_AT_ONCE = 64
 _TOLERANCE = 0.01
@@ -36,11 +36,11 @@ class Explanation:
 
     Attributes:
         row: The text or the texts, by field.
-        label: The label that is explained; None for a number.
+        label: The explained label; None if the answer is a number.
         score: The log-odds of the label, or the number before it is cut to its
             range.
-        baseline_score: The same for a text whose tokens are all [MASK].
-        tokens: In the order of the text, dicts with the `token`; its `field`,
+        baseline_score: The score of a text whose tokens are all [MASK].
+        tokens: Dicts in text order, each with a `token`; its `field`; its
             `start` and `end`, in characters; and its `attribution`. The
             attributions add up to `score - baseline_score`.
         truncated: Whether a text was too long; its end was not read and has no
@@ -89,7 +89,7 @@ class Explanation:
         return f"<p><b>{of_label}{self.score:+.2f}</b></p>{''.join(parts)}"
 
     def _spans(self) -> list[tuple[str, int, int, float]]:
-        """Returns the field, places and attribution of each part of a text.
+        """Returns field, start, end and attribution of each part of a text.
 
         Tokens that share a character are one part.
         """
@@ -112,15 +112,17 @@ def explain_row(
     """Explains one answer by integrated gradients.
 
     The gradients of the score are added up along the straight line from the
-    embeddings of a text whose tokens are all [MASK] to those of the text
-    (Sundararajan et al. 2017, arXiv 1703.01365, equation 1). [CLS] and [SEP]
-    are the same in both, so the tokens of the text share the whole difference.
+    embeddings of a text whose tokens are all [MASK] to the embeddings of the
+    text (Sundararajan et al. 2017, arXiv 1703.01365, equation 1). [CLS] and
+    [SEP] are the same in both, so the tokens of the text share the whole
+    difference.
 
     Args:
         model: The network of the kind.
         kind: A kind with one answer for a text or a pair of texts.
         row: A value for each text field.
-        label: The label to explain, by default the one with the highest score.
+        label: The label to explain; by default, the label with the highest
+            score.
 
     Raises InputError if the kind, the text or the label does not fit.
     """
@@ -195,8 +197,8 @@ def _locate(kind: TextKind, row: Row) -> list[dict[str, Any]]:
                 }
             )
         numbers.append(-tf.ragged.range([first], len(tokens) + 1))
-    # Negative numbers in place of ids: packed as the ids are, they tell which
-    # tokens are read, and where.
+    # Negative numbers in place of ids: packed as the ids are, they show which
+    # tokens are read, and at which positions.
     preprocessor = text_preprocessor(kind.spec.settings, kind.tokenizer)
     packed = preprocessor.pack_ids(numbers)
     places = enumerate(packed.features["input_ids"][0].numpy())
@@ -210,7 +212,7 @@ def _integrate(
     mask_id: int,
     score: Callable[[tf.Tensor], tf.Tensor],
 ) -> tuple[list[float], list[float]]:
-    """Returns the attribution of each place, and the first and last score."""
+    """Returns the attribution per position, and the first and last score."""
     embed = model.get_layer("embeddings")
     rest = keras.Model(
         [embed.output[0], model.input["input_mask"]], model.output["logits"]

@@ -1,4 +1,4 @@
-"""A fine-tuned model -> a folder that a server loads, and a report beside."""
+"""A fine-tuned model -> a folder that a server loads, and a report."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def export_with_report(
     evaluation: Evaluation | None,
     calibration: Sequence[Row],
 ) -> Path:
-    """Does what `FinetunedModel.export` says; returns the version's folder."""
+    """Exports as `FinetunedModel.export` says; returns the version's folder."""
 
     def network_of(config: ExportConfig) -> keras.Model:
         if (config.format, config.precision) == ("saved_model", "bfloat16"):

@@ -22,16 +22,16 @@ def export_to_cache(
 ) -> Path:
     """Returns a folder that `serve` and `ServedModel` load.
 
-    The first call for a checkpoint exports it; a later one only looks at the
+    The first call for a checkpoint exports it; a later call only looks at the
     sizes and the times of the files. If these have changed, or this package
     has, the checkpoint is exported to another folder. Old folders stay; delete
     them when no server needs them.
 
     Args:
-        checkpoint: What `load_finetuned` takes, or a pre-trained checkpoint,
-            which is exported with the longest sequence that it reads and with
-            vectors of the length 1, as `load_embedder` makes them. A folder of
-            exported versions is returned as it is.
+        checkpoint: A model that `load_finetuned` loads, or a pre-trained
+            checkpoint. The latter is exported with the longest sequence that it
+            reads and with vectors of the length 1, as `load_embedder` makes
+            them. A folder of exported versions is returned as it is.
         cache_dir: The folder of the cache.
 
     Raises:

@@ -26,7 +26,7 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import get_strategy
 from keras_bert.training.objectives import BatchObjective
 
-# The contrast, if nobody says more.
+# The defaults of the contrastive training.
 FEW_SHOT = FinetuningConfig(
     num_train_epochs=20, train_batch_size=32, learning_rate=2e-5
 )
@@ -112,10 +112,10 @@ def contrast_and_solve(
 def _error_of_cosines(
     labels: tf.Tensor, vectors: tf.Tensor, weights: tf.Tensor
 ) -> tf.Tensor:
-    """The cosine of two rows must be 1 if they have one label, or else 0.
+    """The cosine of two rows must be 1 if they share a label, 0 otherwise.
 
-    The mean squared errors of pairs of one label and of other pairs count the
-    same: SetFit draws as many of both.
+    The mean squared error of the pairs with one label weighs as much as the
+    mean squared error of the other pairs: SetFit draws equally many of both.
     """
     unit = tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
     cosines = tf.matmul(unit, unit, transpose_b=True)

@@ -244,17 +244,19 @@ class FinetunedModel:
             validation_data: `(x, y)`, or rows with their labels.
             epochs, batch_size, learning_rate: These replace the config's.
             config: All other settings; see `FinetuningConfig`.
-            callbacks: Callbacks of Keras, as in `finetune`.
-            output_dir: Gets checkpoints, from which the same call resumes, the
-                history and `best/`, the result; by default, nothing is kept.
-            overwrite_output_dir: Whether to start over if it has a run.
-            of_keras: Other arguments of Keras' `fit`; the error says what to
-                use instead.
+            callbacks: Keras callbacks, as in `finetune`.
+            output_dir: A folder for the checkpoints, the history and `best/`,
+                the result. If the call is interrupted, the same call continues.
+                By default, nothing is kept.
+            overwrite_output_dir: Whether to start over if output_dir already
+                contains a run.
+            of_keras: Other arguments of Keras' `fit`. They raise an InputError
+                that says what to use instead.
 
         Returns:
-            A history as Keras has it: `history` maps each metric to a list with
-            a value for each epoch (the interval between two checkpoints). The
-            training metrics are means over the epoch.
+            A Keras `History`: `history` maps each metric to a list with a value
+            for each epoch (the interval between two checkpoints). The training
+            metrics are means over the epoch.
         """
         for name in of_keras:
             raise InputError(
@@ -321,10 +323,10 @@ class FinetunedModel:
         *,
         top_k: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Sorts documents by their score with a query, the best one first.
+        """Sorts documents by their score with a query, best first.
 
         Returns, for each of the `top_k` best documents or for all, a dict with
-        `index`, its place in `documents`; `score`; and `document`.
+        its `index` in `documents`, its `score`, and the `document`.
 
         Raises InputError if the model does not answer pairs with a score.
         """

@@ -36,7 +36,7 @@ def read_kind(
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Kind, BertConfig]:
-    """Reads everything of a `finetuned_checkpoint` except its weights."""
+    """Reads everything in a `finetuned_checkpoint` except its weights."""
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     spec = find_spec(checkpoint, bert_config)
     spec = changed_spec(spec, labels, text_fields, settings)
@@ -120,7 +120,7 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     if not path:
         raise InputError(
             f"The model is {path!r}; give the output_dir of keras-bert "
-            "finetune, or a folder of the Hub."
+            "finetune, or a Hub folder."
         )
     checkpoint = Checkpoint.of(path)
     if has_spec(checkpoint):

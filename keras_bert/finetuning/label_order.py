@@ -14,12 +14,12 @@ from keras_bert.kinds.spec import find_spec, has_spec
 def label_places(
     kind: Kind, checkpoint: Checkpoint, bert_config: BertConfig, new_head: bool
 ) -> list[int] | None:
-    """Returns the place of each label of a kind in a checkpoint's labels.
+    """Returns the index of each label of a kind in a checkpoint's labels.
 
-    None if the checkpoint has the same labels, labels without names, or no
-    output layer for the kind, or if there will be a new one. If the names are
-    all different but their number is the same, the labels are taken to be the
-    same.
+    Returns None if the checkpoint has the same labels in the same order, labels
+    without names, or no output layer for the kind, or if there will be a new
+    output layer. If no name is the same but there are equally many, the labels
+    are taken to be the same.
 
     Raises InputError if the checkpoint has other labels.
     """
@@ -32,7 +32,7 @@ def label_places(
     if set(stored) == set(labels):
         return [stored.index(label) for label in labels]
     if len(stored) == len(labels) and not set(stored) & set(labels):
-        return list(range(len(labels)))  # LABEL_0, LABEL_1 of the Hub
+        return list(range(len(labels)))  # LABEL_0, LABEL_1 in Hub models
     raise InputError(
         f"{checkpoint.place} answers with the labels "
         f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
@@ -43,7 +43,7 @@ def label_places(
 def reorder(
     model: keras.Model, kind: Kind, checkpoint: Checkpoint, places: list[int]
 ) -> None:
-    """Moves the rows of a loaded output layer to the places of their labels."""
+    """Puts the rows of a loaded output layer into the order of the labels."""
     if places == sorted(places):
         logging.warning(
             "The output layer of %s is assumed to be for the labels %s, in "

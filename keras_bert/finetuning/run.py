@@ -68,35 +68,38 @@ def finetune(
     Args:
         task: A `Task`, or an argument of `get_task`: "glue/sst2", "my_task.py".
         data_dir: The folder of the task's files.
-        output_dir: Gets `checkpoints/`; `best/`, the checkpoint with the best
-            first metric of the task; `history.csv`; and for the best
-            checkpoint `eval_results.json`, `predictions.jsonl`, the
-            reports of the kind and the predictions for the test sets.
+        output_dir: A folder for the results: `checkpoints/`; `best/`, the
+            checkpoint with the best first metric of the task; `history.csv`;
+            and, from the best checkpoint, `eval_results.json`,
+            `predictions.jsonl`, the reports of the kind and the predictions for
+            the test sets.
         checkpoint: The pre-trained weights, any checkpoint that
-            `load_checkpoint` takes; None starts from random weights. The
-            rows of an output layer that has the labels of the task in another
-            order are put into the order of the task. With 0
-            epochs, a fine-tuned model, or a pre-trained one if the kind of the
-            task adds no output layer.
-        bert_config: The network; by default the one beside the weights.
-        vocab_file: The vocabulary; by default the one beside the weights.
-        config: Learning rate, batch size, epochs and so on.
+            `load_checkpoint` takes; None starts from random weights. If its
+            output layer has the labels of the task in another order, the rows
+            of the layer are put into the order of the task. With 0 epochs, the
+            checkpoint is a fine-tuned model, or a pre-trained one if the kind
+            of the task adds no output layer.
+        bert_config: The config of the network; by default, the config beside
+            the weights.
+        vocab_file: The vocabulary; by default, the vocabulary beside the
+            weights.
+        config: The learning rate, batch size, epochs and so on.
         settings: Settings of the kind of task, such as `max_seq_length`, that
             replace the settings of the task.
         cache_dir: A local folder for the encoded training set, which is read
             from there in every epoch and by later runs; by default `encoded` in
             output_dir. Several runs can share a folder, even at the same time.
-        teacher: A fine-tuned model of the same task and vocabulary, whose
-            outputs the network learns besides the labels; see the config's
-            `distillation_weight`.
+        teacher: A fine-tuned model of the same task, whose outputs the network
+            learns besides the labels; see the config's `distillation_weight`.
+            Its vocabulary must have all pieces of the network's vocabulary.
         new_head: Whether to train a new output layer on the encoder of the
             checkpoint, which has one for other labels.
-        overwrite_output_dir: Whether to start over if there is a run in
-            output_dir. A command that may be interrupted and repeated must
-            not have it.
-        callbacks: Callbacks of Keras, such as loggers. Their epoch is the
-            interval between two checkpoints, by default a pass over the
-            training set; see `keras_bert.training.callbacks`.
+        overwrite_output_dir: Whether to start over if output_dir already
+            contains a run. Leave it out of a command that may be interrupted
+            and repeated.
+        callbacks: Keras callbacks, such as loggers. Their epoch is the interval
+            between two checkpoints, by default a pass over the training set;
+            see `keras_bert.training.callbacks`.
 
     Returns:
         The task's metrics and `loss` on the first validation split. The names
@@ -192,7 +195,7 @@ def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
 def _read_held_out(
     task: Task, data_dir: Path, splits: Iterable[str]
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Yields the rows of each split, but for a test set that is missing.
+    """Yields the rows of each split, except for a missing test set.
 
     The first of the `validation_splits` is needed, whatever its name.
     """
@@ -214,8 +217,8 @@ def _settings_to_train(
 ) -> dict[str, Any]:
     """Returns the task's settings, and defaults that suit the checkpoint.
 
-    The `given` settings need no default. A model of this kind passes on its
-    `inherited_settings` only.
+    The `given` settings need no default. A model of this kind passes on only
+    its `inherited_settings`.
     """
     kind = get_kind(task.kind)
     length = kind.Settings.max_seq_length
@@ -239,7 +242,7 @@ def _settings_to_evaluate(
 ) -> dict[str, Any]:
     """Returns the settings of a model that is evaluated as it is.
 
-    Raises InputError if there is none, or it is not one of this task.
+    Raises InputError if there is no such model, or if it has another task.
     """
     has_head = bool(get_kind(task.kind).hub.heads)
     if checkpoint and not has_head and not has_spec(checkpoint):

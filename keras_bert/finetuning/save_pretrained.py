@@ -1,4 +1,4 @@
-"""A network of Keras, trained in any way -> a folder that is a checkpoint."""
+"""A Keras network, trained in any way -> a folder that is a checkpoint."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,8 +35,8 @@ def save_pretrained(
     """Writes a network of `keras_bert.models` as a new checkpoint folder.
 
     The config follows from the layers of the network. With `text_fields`, the
-    folder also says what the network is for, and `load_finetuned` answers with
-    it: a network of `build_classifier` chooses one label for each text.
+    folder also says what the network is for, and `load_finetuned` loads it to
+    answer: a network of `build_classifier` chooses one label for each text.
 
     Example:
         >>> config = keras_bert.BertConfig.from_json(
@@ -58,14 +58,16 @@ def save_pretrained(
         ['bad', 'good']
 
     Args:
-        network: A network that a function `build_*` returned or Keras loaded.
+        network: A network that a `build_*` function returned or that Keras
+            loaded.
         tokenizer: The tokenizer of the texts in training.
         output_dir: A new folder; it appears when it is complete.
         text_fields: The names of the fields that the network reads, in order:
             one, or two for pairs.
         labels: The names of the labels, in the order of their ids.
-        settings: Settings of the kind of task, such as `max_seq_length`, by
-            default 128 or as many positions as the network has.
+        settings: Settings of the kind of task, such as `max_seq_length`, which
+            is by default the kind's own default or, if that is smaller, the
+            number of the network's positions.
         kind: The name of the kind of task, such as "reranker" for a network
             of `build_regressor`; by default, the first kind that has this
             output layer.

@@ -19,8 +19,8 @@ class TaskRows:
 
     Attributes:
         spec: The task. Its labels may follow from the rows.
-        usual_fields: The names of texts without names, as long as the text
-            fields follow from the rows; None if these are known.
+        usual_fields: The names for texts that have none, until the rows decide
+            the text fields; None if the text fields are known.
     """
 
     spec: TaskSpec

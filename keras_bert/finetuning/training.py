@@ -114,7 +114,7 @@ class Start:
         return model
 
     def initial_network(self, kind: Kind) -> keras.Model:
-        """Returns the network that is trained."""
+        """Returns the network to train, with its dropout and adaptation."""
         start, rate = self, self.config.dropout_rate
         if rate is not None:
             bert_config = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""CSV files: their rows, and what is between their columns."""
+"""CSV files: their rows, and the delimiter of their columns."""
 
 import csv
 from collections.abc import Collection, Iterator
@@ -57,10 +57,10 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 
 
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
-    """Returns the one that splits the header into the columns; else ",".
+    """Returns the delimiter that gives the header these columns; else ",".
 
-    Of several, it is the one that makes the most columns: most headers have a
-    column of the number 0.
+    If there are several, it is the one that gives the most columns: most
+    headers have a column with the index 0.
     """
 
     def num_names(delimiter: str) -> int:

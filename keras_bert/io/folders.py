@@ -18,7 +18,7 @@ from typing import Any
 from keras_bert.io.paths import is_remote
 
 MARKER = "_PARTIAL"
-# Bounds the disk. Whoever reads a copy has read it before the next ones come.
+# Bounds the disk space. A copy has been read before the next ones are made.
 _MAX_COPIES = 4
 _TEXT = (
     b"This folder is incomplete: a process is writing to it, or was killed. "
@@ -117,7 +117,7 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
     """Returns a local folder with the files of `folder`; itself if it is local.
 
     `names` are the files to copy; by default all. A process copies the same
-    objects once, and anew if they have changed. It keeps its last 4 copies, and
+    objects once, and again if they change. It keeps its last 4 copies, and
     deletes them when it ends: nothing is left to clean up, and another process
     never sees half of a copy.
     """

@@ -13,7 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
 
 _GZIP = b"\x1f\x8b"
-_HEAD = 1024  # bytes that tell what a file holds
+_HEAD = 1024  # bytes that show what a file holds
 
 
 def expand_globs(patterns: str | Path) -> list[str]:

@@ -52,7 +52,7 @@ def to_path(path: str | Path) -> Path:
         return Path(remote)
     if isinstance(path, (str, Path)):
         try:
-            # Only a list tells whether there is such a bucket.
+            # Only a listing shows whether there is such a bucket.
             filesystem.exists(remote.path) or filesystem.find(remote.path)
         except Exception as error:  # each library has errors of its own
             raise OSError(
@@ -63,5 +63,5 @@ def to_path(path: str | Path) -> Path:
 
 
 def is_remote(path: Path) -> bool:
-    """Returns whether a path of `to_path` is on a store."""
+    """Returns whether a path from `to_path` is on a store."""
     return not isinstance(path, Path)

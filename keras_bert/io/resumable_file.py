@@ -1,4 +1,4 @@
-"""A file that is written in steps; after a kill, the next run continues it."""
+"""A file that is written in steps; if a run is killed, the next continues."""
 
 import gzip
 import shutil
@@ -21,7 +21,7 @@ class ResumableFile:
 
     Until then its parts, one for each step, are in a hidden folder beside it.
     Text is compressed if the name of the file ends with .gz. The same steps
-    write the same bytes, whether or not a kill is between them.
+    write the same bytes, even if the process is killed between them.
 
     Attributes:
         folder: The hidden folder.
@@ -30,7 +30,7 @@ class ResumableFile:
     """
 
     def __init__(self, path: str | Path):
-        """Raises IsADirectoryError if a folder is in the place of the file."""
+        """Raises IsADirectoryError if the path is a folder."""
         check_is_not_folder(path)
         self._path = to_path(path)
         self.folder = self._path.with_name(f".{self._path.name}.parts")
@@ -66,7 +66,7 @@ class ResumableFile:
         self._saved = self._read_progress()
 
     def finish(self, header: bytes = b"") -> None:
-        """Makes the file of a header and the parts; replaces what was there."""
+        """Makes the file from a header and the parts; replaces an older one."""
         if self.state is None:
             self.append("", {})
         self._check_is_alone()

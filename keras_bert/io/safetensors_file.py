@@ -1,4 +1,4 @@
-"""Arrays -> a file of safetensors."""
+"""Arrays -> a safetensors file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +12,9 @@ def write_arrays(
     arrays: Mapping[str, np.ndarray],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a new file that everybody may read who may read any new file.
+    """Writes a new file with the usual permissions of a new file.
 
-    `save_file` alone makes one that only its owner may read: a server that
+    `save_file` alone makes a file that only its owner may read: a server that
     runs as another user could not load the model.
     """
     file.touch()

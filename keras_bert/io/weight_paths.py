@@ -1,4 +1,4 @@
-"""A network -> its weights by their paths, under which files hold them."""
+"""A network -> its weights by path; files hold them under the same paths."""
 
 import collections
 from typing import Any

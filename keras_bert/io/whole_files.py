@@ -27,7 +27,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     When the block ends, the result becomes `path` and replaces what was there.
     If the block raises, the result is removed and `path` is unchanged. The
     next call for the same `path` removes what a killed process left. If `path`
-    is a link, what it leads to is replaced. After a loss of power too, `path`
+    is a link, what it leads to is replaced. Even after a loss of power, `path`
     is the old or the new one: the new one is on the disk before it is renamed.
 
     On a store, a file is one object, which appears when it is complete. A
@@ -41,9 +41,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def shared_path(path: str | Path) -> AbstractContextManager[Path]:
-    """Does the same for a file or folder that several processes may make.
+    """Like `atomic_path`, for what several processes may make.
 
-    Each process has a path of its own. The last file stays, or the first
+    Each process gets a path of its own. The last file stays, or the first
     folder. A killed process leaves its part, named `.*.partial`.
     """
     return _made(path, is_shared=True)
@@ -73,7 +73,7 @@ def _made(path: str | Path, *, is_shared: bool) -> Iterator[Path]:
                 check_is_not_folder(path)
             elif path.is_dir() and not is_shared:
                 # A folder cannot be renamed over a full one. The old one is
-                # only moved aside, so that a kill leaves one of the two.
+                # only moved aside: if the process is killed, one of them stays.
                 path.replace(replaced)
             try:
                 partial.replace(path)
@@ -99,7 +99,7 @@ def _uploaded(path: Any) -> Iterator[Path]:
                 return
             replaced = _moved_aside(path)
             if is_whole(path):
-                # A kill at any moment leaves one of the two whole.
+                # Whenever the process is killed, one of the two stays whole.
                 folders.copy_folder(path, replaced)
             folders.upload_folder(partial, path)
             remove(replaced)
@@ -139,7 +139,7 @@ def remove(path: Path) -> None:
 
 
 def check_is_not_folder(path: str | Path) -> None:
-    """Raises IsADirectoryError if a folder is in the place of a file."""
+    """Raises IsADirectoryError if the path of a file is a folder."""
     if to_path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
 

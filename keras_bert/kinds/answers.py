@@ -1,7 +1,8 @@
 """Outputs of a network -> answers, by kind, in NumPy.
 
-They are the answers of `serving_default`, where TensorFlow is not installed;
-kinds whose `decode` needs NumPy compute theirs here too. Strings are bytes.
+Where TensorFlow is not installed, they are the answers of the signature
+`serving_default`. A kind whose `decode` works in NumPy calls them too. Strings
+are bytes.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,9 +47,10 @@ def _reranker(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
 
 
 def _embedding(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
-    """One text gets its vector; of more, the first is compared with the others.
+    """Answers one text with its vector, and several texts with similarities.
 
-    Takes the vectors [B, C, H] of the C texts of each row.
+    Takes the vectors [B, C, H] of the C texts of each row, and compares the
+    first text with each other text.
     """
     vectors = outputs["embeddings"]
     if vectors.shape[1] == 1:
@@ -68,7 +70,7 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def sigmoid(logits: Array) -> Array:
-    """Returns scores in float64, in which equal logits have equal scores.
+    """Returns scores in float64, so that equal logits have equal scores.
 
     TensorFlow's sigmoid of equal numbers may differ in its last bit, and a
     threshold could lie between them.
@@ -82,7 +84,7 @@ def _softmax(logits: Array) -> Array:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-# They take the outputs, the labels and the settings in `task.json`.
+# Each function takes the outputs, the labels and the settings in `task.json`.
 ANSWERS: Mapping[str, Callable[[Arrays, Array, Any], Arrays]] = {
     "classification": _classification,
     "next_sentence": _classification,

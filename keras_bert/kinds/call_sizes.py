@@ -2,16 +2,16 @@
 
 from typing import Any
 
-# A call takes about the time of this many tokens beside its own.
+# The overhead of a call, as the number of tokens that take about as long.
 _TOKENS_OF_A_CALL = 64
 
 
 def fits_a_call(padded: Any, tokens: Any, limit: int) -> Any:
     """Returns whether the padding costs less than another call would.
 
-    `padded` and `tokens` are the numbers of tokens in a call with padding and
-    without it: numbers, arrays or tensors. With padding, a call has at most
-    `limit` tokens.
+    `padded` and `tokens` count the tokens of a call with and without padding,
+    as numbers, arrays or tensors. With padding, a call has at most `limit`
+    tokens.
     """
     lost = padded - tokens
     return (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)

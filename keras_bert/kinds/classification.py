@@ -48,14 +48,15 @@ def _check_is_pooled(settings: ClassificationSettings) -> dict[str, str]:
 class Classification(TextKind):
     """Answers with `label` and `scores`, the probability of each label.
 
-    In training, a row has the weight of its label (`class_weights`). The
-    weights are balanced if all labels weigh the same together: the number of
-    rows divided by the number of rows with the label and by the number of
-    labels. The loss of an evaluation has neither weights nor smoothed labels.
+    In training, a row has the weight of its label (`class_weights`). With
+    balanced weights, the rows of each label have the same weight in total: the
+    weight of a label is the number of rows divided by the number of rows with
+    this label and by the number of labels. The loss of an evaluation has
+    neither weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `label` [B] and
     `scores` [B, L], in the order of the labels. Its signature `classify`
-    follows the Classify API of TensorFlow Serving.
+    follows TensorFlow Serving's Classify API.
     """
 
     name = "classification"
@@ -100,11 +101,11 @@ class Classification(TextKind):
         bert_config: BertConfig,
         given: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Chooses the mean for an encoder without a pooler.
+        """Chooses mean pooling for an encoder without a pooler.
 
-        In families other than BERT, no pre-training has a pooler, and each
+        In families other than BERT, pre-training has no pooler, and each
         classifier begins with a new one. There, only an encoder without any
-        head has learned to be read by the mean.
+        head was trained for mean pooling.
         """
         if "pooling" in given:
             return {}
@@ -194,7 +195,7 @@ class NextSentence(Classification):
         heads=(NEXT_SENTENCE,),
         problem_type=None,
         text_fields=("text", "next_text"),
-        # The config has no names for these outputs, whatever it says.
+        # The names in the config, if any, are not the names of these outputs.
         labels=("is_next", "random"),
     )
 

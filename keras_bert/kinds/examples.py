@@ -19,21 +19,22 @@ class Examples:
     """The inputs of the network, ragged, and the labels.
 
     Attributes:
-        features: `input_ids` and `segment_ids`, int32 [N, (tokens)], or
-            [N, C, (tokens)] for examples that hold several sequences. Their
-            number C may differ, as the number of windows does. If they
-            are the windows of several texts, `num_windows`, int32 [N, texts],
-            says how many each text has.
-        rows: The number of the row of each example, in rising order. A long
-            text may make several examples.
-        labels: By output, [N, ...] or ragged [N, (tokens)]; empty if the rows
-            have no labels. The id `IGNORED` is not learned.
-        weights: By output, float32 in the shape of its labels; 1 if absent.
+        features: The inputs `input_ids` and `segment_ids`, int32 [N, (tokens)],
+            or for examples that hold C sequences [N, C, (tokens)]. C may
+            differ, as the number of windows does. If the sequences are the
+            windows of several texts, `num_windows`, int32 [N, texts], is the
+            number of windows of each text.
+        rows: The index of each example's row, in ascending order. A long text
+            may make several examples.
+        labels: The labels by output, [N, ...] or ragged [N, (tokens)]; empty if
+            the rows have no labels. The id `IGNORED` is not learned.
+        weights: The weights by output, float32 in the shape of its labels; 1 if
+            absent.
         truncated: Whether a text of the row was truncated, bool [rows]; None
             if no text was.
         are_choices: Whether the network takes the sequences of an example
             packed, as `pack_choices` does.
-        tokens: What the kind's `decode` must know of the tokens.
+        tokens: What the kind's `decode` must know about the tokens.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -60,8 +61,8 @@ class Examples:
 
     @functools.cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens of the longest sequence, all tokens, sequences: each [N]."""
-        with tf.init_scope():  # also if a graph of batches is built
+        """The longest sequence, all tokens and sequences: counts, each [N]."""
+        with tf.init_scope():  # even while a graph of batches is built
             splits = self.features["input_ids"].nested_row_splits
             *outer, ends = (x.numpy() for x in splits)
         lengths = np.diff(ends)
@@ -80,18 +81,18 @@ class Examples:
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
-        """The length of each example with its padding, in all its rows, [N].
+        """The tokens of each example with padding, over all its rows, [N].
 
         The longest example of a batch decides on its shape, because it has both
         the most rows and the longest row: either all examples have the same
         number of rows, or an example with more windows than texts has a full
-        one.
+        window.
         """
         longest, totals, counts = self._sizes
         return totals if self.packed else longest * counts
 
     def cut(self, order: np.ndarray, batch_size: int) -> list[np.ndarray]:
-        """Cuts the places of sorted examples into batches of bounded memory.
+        """Cuts the indices of sorted examples into batches of bounded memory.
 
         A batch has fewer than `batch_size` examples if their texts have
         several windows.
@@ -103,7 +104,7 @@ class Examples:
             max_rows *= self.features[network_calls.NUM_WINDOWS].shape[1]
         batches = []
         while len(order):
-            # All examples are padded to the rows of the last one.
+            # All examples are padded to as many rows as the last one has.
             num_rows = counts[order[:batch_size]]
             num_rows *= np.arange(1, len(num_rows) + 1)
             size = max(1, np.searchsorted(num_rows, max_rows, "right"))
@@ -112,10 +113,10 @@ class Examples:
         return batches
 
     def truncation_info(self) -> list[dict[str, Any]]:
-        """Returns what an answer says of each row that it was given.
+        """Returns what the answer to each row says about truncation.
 
-        `truncated`, and `num_tokens`, with special tokens and in all examples
-        of the row.
+        This is `truncated`, and `num_tokens`: the tokens of all examples of the
+        row, including special tokens.
         """
         values = truncation_info(
             self.features["input_ids"], self.truncated, self.rows
@@ -123,7 +124,7 @@ class Examples:
         return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
-        """Joins `size` examples of one text each to an example."""
+        """Joins every `size` examples of one text into one example."""
         assert self.truncated is not None
         features = network_calls.group_texts(self.features, size)
         return Examples(
@@ -137,7 +138,8 @@ class Examples:
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         """Returns features, labels and weights of the examples at `indices`.
 
-        Labels without weights get some: 0 for padding and `IGNORED`, or else 1.
+        Labels without weights get the weight 0 for padding and `IGNORED`, and 1
+        otherwise.
         """
         features, labels, weights = (
             {name: tf.gather(x, indices) for name, x in tensors.items()}
@@ -163,7 +165,7 @@ class Examples:
 
 
 def to_rows(columns: network_calls.Tensors) -> list[dict[str, Any]]:
-    """Tensors [B, ...] by name -> a dict for each row, which JSON can hold."""
+    """Tensors [B, ...] by name -> a dict of JSON values for each row."""
     lists = {
         name: [y.decode() for y in x.numpy()]
         if x.dtype == tf.string

@@ -28,7 +28,7 @@ class NumberedRows(list):
 
 
 def in_chunks(rows: Iterable[Row]) -> Iterator[NumberedRows]:
-    """Cuts rows into parts of 10,000, of which it reads one at a time."""
+    """Cuts rows into parts of 10,000; reads one part at a time."""
     rows, first_number = iter(rows), 1
     while chunk := list(itertools.islice(rows, _ROWS_PER_CHUNK)):
         yield NumberedRows(chunk, first_number)
@@ -83,7 +83,7 @@ def encode_texts(
 def check_text_fields(names: Iterable[str]) -> None:
     """Raises InputError if a name cannot be an input of an exported model.
 
-    TensorFlow would change it.
+    TensorFlow would change such a name.
     """
     for name in names:
         is_name = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII)
@@ -141,9 +141,9 @@ def is_list(values: Any) -> bool:
 
 
 def check_text_list(values: Any, name: str) -> tuple[str, ...]:
-    """Returns texts in their order; raises InputError for anything else.
+    """Returns texts in order; raises InputError for anything else.
 
-    `name` is what they are, such as "labels".
+    `name` says what the texts are, such as "labels".
     """
     if not is_list(values) or not hasattr(values, "__len__"):
         raise InputError(

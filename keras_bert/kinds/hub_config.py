@@ -1,4 +1,4 @@
-"""What other libraries call a kind, and what their config.json says of one."""
+"""What other libraries call a kind, and what their config.json says."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -12,22 +12,22 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.family_configs import as_of_bert
 
-# The architecture of a folder with the modules of sentence-transformers.
+# The architecture of a folder with sentence-transformers modules.
 SENTENCE_TRANSFORMER = "SentenceTransformer"
 # Activations, as sentence-transformers writes them.
 IDENTITY = "torch.nn.modules.linear.Identity"
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
-# The problem_type here of a CrossEncoder, whose config names none.
+# Our problem_type for a CrossEncoder, whose config names none.
 RANKING = "ranking"
 
 
 @dataclasses.dataclass(frozen=True)
 class HubConfig:
-    """The values of a `config.json`; none if there is no such file.
+    """The values of a `config.json`; empty if there is no such file.
 
     Attributes:
-        checkpoint: The checkpoint to which it belongs.
-        architecture: The class of BERT with the model's head, whatever its
+        checkpoint: The checkpoint to which the file belongs.
+        architecture: The BERT class with the model's head, whatever the model's
             family; "" if the config names none.
     """
 
@@ -65,21 +65,21 @@ class HubConfig:
 
     @property
     def cross_encoder(self) -> dict[str, Any]:
-        """What sentence-transformers says of a CrossEncoder.
+        """What sentence-transformers' files say about a CrossEncoder.
 
-        Raises InputError if it has a module or a setting that this package
-        does not have.
+        Raises InputError if the model has a module or a setting that this
+        package does not have.
         """
         root = sentence_transformers.modules_folder(self.folder) or self.folder
         return sentence_transformers.read_cross_encoder(root)
 
     def activation(self, *known: str) -> str | None:
-        """Returns the name of the activation that makes the score, if any.
+        """Returns the activation that makes the score; None if none is named.
 
-        Raises InputError if it is not one of the known names of PyTorch.
+        Raises InputError if it is not one of the `known` PyTorch names.
         """
         of_model = self.values.get("sentence_transformers") or {}
-        name = (  # as releases 6, 4 and those before write it
+        name = (  # as release 6, release 4 and older releases write it
             self.cross_encoder["activation_fn"]
             or of_model.get("activation_fn")
             or self.values.get("sbert_ce_default_activation_function")
@@ -94,9 +94,9 @@ class HubConfig:
 
     @property
     def problem_type(self) -> str:
-        """What a classifier of texts is trained on.
+        """The problem that a classifier of texts was trained on.
 
-        If the config does not say it, a model with several outputs chooses one
+        If the config does not name it, a model with several outputs chooses one
         of them, and a model with one output is a CrossEncoder.
         """
         by_default = "single_label_classification"
@@ -134,20 +134,22 @@ class HubNames:
     """What transformers, sentence-transformers and the Hub call a kind.
 
     Attributes:
-        pipeline_tag: The kind, in the card of a model.
-        heads: Its output layers, in several formats of checkpoints. A head of
-            your own needs its `path` only.
+        pipeline_tag: The name of the kind in a model card.
+        heads: The names of its output layers in several checkpoint formats. A
+            head of your own needs only its `path`.
         architecture: The class of a model, if no head has its name.
-        problem_type: What `config.json` says of a classifier of texts; None
-            for a kind with a head of its own.
-        text_fields: The text fields here; the files do not name them.
-        labels: The labels here, if the files cannot name them.
+        problem_type: The `problem_type` in the `config.json` of a classifier of
+            texts; None for a kind with a head of its own.
+        text_fields: The names of the text fields; the libraries' files have no
+            names for them.
+        labels: The names of the labels, if those files cannot name them.
         has_metric: Whether the first metric of the kind scores all models.
-        activations: The names in PyTorch of the activations that may turn the
+        activations: The PyTorch names of the activations that may turn the
             output of a CrossEncoder into a score.
-        read_settings: Returns the settings of a model.
-        further_values: Returns what else `config.json` says of a model, which
-            has these settings; raises InputError if it has no place for them.
+        read_settings: A function that returns the settings of a model.
+        further_values: A function that returns what else `config.json` says
+            about a model with given settings. It raises InputError if the file
+            has no place for them.
 
     Example:
         >>> keras_bert.kinds.get_kind("span").hub.pipeline_tag
@@ -168,7 +170,7 @@ class HubNames:
     further_values: Callable[[Any], dict[str, Any]] = lambda settings: {}
 
     def config_values(self, settings: Any) -> dict[str, Any]:
-        """Returns what `config.json` of transformers says of a model."""
+        """Returns what the kind adds to transformers' `config.json`."""
         values = self.further_values(settings)
         if self.problem_type in (None, RANKING):
             return values

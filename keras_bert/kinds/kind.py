@@ -235,9 +235,9 @@ class Kind(tf.Module):
         }
 
     def training_weights(self, labels: Tensors) -> Tensors:
-        """Returns weights of encoded labels that count in training only.
+        """Returns loss weights for encoded labels, by output, for training.
 
-        They replace the weights of `encode`, by output.
+        They replace the weights that `encode` gave the same outputs.
         """
         return {}
 
@@ -355,7 +355,7 @@ class Kind(tf.Module):
         return id_signature(model)
 
     def description(self) -> dict[str, Any]:
-        """Returns what else the SavedModel says of itself, by name.
+        """Returns further entries of the SavedModel's description, by name.
 
         `export_finetuned` adds it to `assets/model.json`, which servers read.
         """

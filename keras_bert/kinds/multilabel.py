@@ -76,7 +76,7 @@ def _f1(average: str) -> Metric:
 
 
 def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
-    """Returns the mean over the labels that a row has; NaN if none has one."""
+    """Returns the mean over the labels that any row has; NaN without any."""
     has_rows = gold.any(axis=0)
     if not has_rows.any():
         return float("nan")
@@ -87,20 +87,20 @@ def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
 class MultiLabel(Classification):
     """Answers with `labels`, a list, and `scores`, the score of each label.
 
-    The label of a row is a list of labels. The score of a label is a sigmoid.
-    A label is given if its score reaches its threshold, which is tuned on the
-    dev set for the best F1 of the label. In training, the metrics of the dev
-    set come from other thresholds: those for each fifth of the rows are tuned
-    on the other four fifths.
+    The label of a row is a list of labels. The score of a label is a sigmoid. A
+    label is given if its score reaches its threshold, which is tuned on the dev
+    set for the best F1 of the label. In training, the metrics of the dev set
+    come from other thresholds: the thresholds for each fifth of the rows are
+    tuned on the other four fifths.
 
-    In training, the rows with a label have its weight (`class_weights`) in the
-    loss of this label, and the other rows weigh 1. The balanced weight is the
+    In the training loss of a label, the rows with this label have its weight
+    (`class_weights`), and the other rows weigh 1. The balanced weight is the
     number of the other rows divided by the number of rows with the label. The
     loss of an evaluation has neither weights nor smoothed labels.
 
-    The SavedModel takes the text fields [B] and returns `labels` [B, L],
-    padded with "", and the `scores` [B, L] of all labels in their order. Its
-    signature `classify` follows the Classify API of TensorFlow Serving.
+    The SavedModel takes the text fields [B] and returns `labels` [B, L], padded
+    with "", and the `scores` [B, L] of all labels in order. Its signature
+    `classify` follows TensorFlow Serving's Classify API.
     """
 
     name = "multilabel"
@@ -154,7 +154,7 @@ class MultiLabel(Classification):
         scores = sigmoid(np.stack(outputs["logits"]))
         thresholds = _best_thresholds(gold, scores)
         model.get_layer("label_thresholds").thresholds.assign(thresholds)
-        # The F1 of a row is that of thresholds which were tuned on others.
+        # Each row is scored with thresholds that were tuned on other rows.
         folds = np.arange(len(gold)) % _NUM_FOLDS
         is_given = np.empty_like(gold)
         for fold in set(folds):

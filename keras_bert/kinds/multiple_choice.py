@@ -22,11 +22,11 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 class MultipleChoice(Kind):
-    """Answers with `choice`, the number of an ending from 0, and `scores`.
+    """Answers with `choice`, the index of an ending from 0, and `scores`.
 
     The text fields are a text and a list of endings; all rows have the same
-    number of endings. The label of a row is the number of the right one, which
-    may be a string. The scores are the probabilities of the endings.
+    number of endings. The label of a row is the index of the right ending,
+    which may be a string. The scores are the probabilities of the endings.
 
     The SavedModel takes the text [B] and the endings [B, C], and returns
     `choice`, int32 [B], and `scores` [B, C]. C may differ from training.

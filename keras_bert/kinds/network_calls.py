@@ -1,4 +1,4 @@
-"""Calls a network on many texts: several texts a row, a few rows at a time."""
+"""Calls a network on many texts: several texts per row, few rows at a time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +15,9 @@ Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 
 # The feature that says how many windows each text of an example has.
 NUM_WINDOWS = "num_windows"
-# Attention compares all tokens of a row, also of different texts. Up to this
-# size, that takes no longer than the padding that a shared row saves.
+# Attention compares all tokens of a row, even tokens of different texts. Up to
+# this number of tokens, that takes no longer than the padding that a shared row
+# saves.
 TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
@@ -50,9 +51,10 @@ def call_in_pieces(
     """Calls a network on N examples, a bounded number of tokens at a time.
 
     Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
-    as it is in the graph of a SavedModel. Examples of similar length go into
-    a call, so that a short one is not padded to the longest. Returns the
-    outputs [N, ...]; those of tokens are 0 where the call had no such token.
+    as it is in the graph of a SavedModel. Each call gets examples of similar
+    length, so that a short one is not padded to the longest. Returns the
+    outputs [N, ...]; the outputs of tokens are 0 where the call had no such
+    token.
     """
     if isinstance(model, keras.Model):
         require_tensorflow()
@@ -97,10 +99,10 @@ def call_in_pieces(
 
 
 def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
-    """Returns where each call begins, and where the last one ends.
+    """Returns the index at which each call begins and the last call ends.
 
-    Takes the numbers of tokens of the examples, the largest first. Without an
-    example, there is one call.
+    Takes the token counts of the examples, largest first. Without examples,
+    there is one call.
     """
     num_examples = tf.size(sizes, tf.int64)
 
@@ -129,12 +131,12 @@ def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
     of each row, int64 [R], up to K. Returns the inputs of a packed encoder:
 
         input_ids, segment_ids: int32 [R, (tokens)], one text after the other.
-        input_mask: int32 [R, (tokens)], the number of a token's text in its
-            row. The last text of each row has the number K.
+        input_mask: int32 [R, (tokens)], the index of a token's text in its row,
+            such that the last text of each row has the index K.
         position_ids: int32 [R, (tokens)], from 0 in each text.
-        cls_positions: int32 [R, K], the first token of each text.
+        cls_positions: int32 [R, K], the position of each text's first token.
 
-    and the places of the texts in the rows, int64 [N, 2].
+    and the row and the position in it of each text, int64 [N, 2].
     """
     lengths = texts["input_ids"].row_lengths()  # [N]
     most = tf.maximum(tf.reduce_max(counts), 0)  # K, 0 without a row
@@ -161,7 +163,7 @@ def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
 
 
 def group_texts(texts: Tensors, num_texts: int) -> Tensors:
-    """Joins C texts to an example: [B*C, (tokens)] -> [B, C, (tokens)].
+    """Joins C texts into an example: [B*C, (tokens)] -> [B, C, (tokens)].
 
     The windows of texts, [B*C, (W), (tokens)] as `pack` returns them, become
     the inputs of `build_embedder(window_pooling=...)`: [B, (M), (tokens)],
@@ -186,7 +188,7 @@ def group_texts(texts: Tensors, num_texts: int) -> Tensors:
 def choices_fit(num_tokens: Any, num_examples: Any) -> Any:
     """Returns whether all choices of an example fit into one row.
 
-    That is so if the rows then have up to 128 tokens on average.
+    They fit if the rows then have at most 128 tokens on average.
     """
     return num_tokens <= TOKENS_PER_ROW * num_examples
 
@@ -197,8 +199,9 @@ def pack_choices(
     """Packs the C choices of an example into one row if they are short.
 
     With a row for each choice, a batch [B, C, S] is padded to its longest
-    choice. `packed` says whether one row holds all choices of an example, as
-    in all batches of a data set; None decides for these examples.
+    choice. `packed` says whether one row holds all choices of an example, and
+    is the same for all batches of a data set; None decides it from these
+    examples.
 
     Takes `input_ids` and `segment_ids` [B*C, (tokens)]. Returns the tensors of
     `pack_rows` as [B, R, (tokens)] and [B, R, K], the inputs of
@@ -221,13 +224,13 @@ def pack_choices(
 def pack_texts(texts: Tensors) -> tuple[Tensors, tf.Tensor]:
     """Packs N texts into R rows of about the same length, up to K in each.
 
-    From the longest text to the shortest one, each row gets a text; then again,
-    from the last row to the first one; and so on. Rows are as long as the
-    longest text, or as 128 tokens if that is longer, and a little longer if the
-    texts do not fit together.
+    The texts are taken in descending order of length. Each row gets one; then
+    each row gets another, from the last row to the first; and so on. Rows are
+    as long as the longest text, but at least 128 tokens, and a little longer if
+    the texts do not fit together.
 
     Takes `input_ids` and `segment_ids` [N, (tokens)]. Returns the tensors of
-    `pack_rows`, and the places of the texts, for `tf.gather_nd`.
+    `pack_rows`, and the indices of the texts for `tf.gather_nd`.
     """
     lengths = texts["input_ids"].row_lengths()
     num_texts = tf.size(lengths, tf.int64)

@@ -8,7 +8,7 @@ from keras_bert.kinds.settings import module_names
 
 
 def known_kinds() -> dict[str, type[Kind]]:
-    """Returns all kinds by name, also those that another file defined.
+    """Returns all kinds by name, including those that another file defined.
 
     Example:
         >>> "classification" in keras_bert.kinds.known_kinds()
@@ -20,7 +20,7 @@ def known_kinds() -> dict[str, type[Kind]]:
 
 
 def get_kind(name: str) -> type[Kind]:
-    """Returns the kind of a name, such as "classification".
+    """Returns the kind with a name such as "classification".
 
     Raises InputError for a name that no kind has.
 

@@ -47,7 +47,7 @@ class Regression(TextKind):
     """Answers with `score`, a number.
 
     The SavedModel takes the text fields [B] and returns `score`, float32 [B].
-    Its signature `regress` follows the Regress API of TensorFlow Serving.
+    Its signature `regress` follows TensorFlow Serving's Regress API.
     """
 
     name = "regression"
@@ -135,7 +135,7 @@ class Reranker(Regression):
     1. The loss is the cross-entropy of the sigmoid.
 
     The SavedModel takes the text fields [B] and returns `score`, float32 [B].
-    Its signature `regress` follows the Regress API of TensorFlow Serving.
+    Its signature `regress` follows TensorFlow Serving's Regress API.
     """
 
     name = "reranker"

@@ -19,8 +19,8 @@ def write_confusion_matrix(
 ) -> None:
     """Draws the counts as a PNG: gold labels down, predicted labels across.
 
-    Of more than 30 labels, the 30 most frequent in `gold` are drawn: the memory
-    of a picture grows with their square.
+    If there are more than 30 labels, only the 30 most frequent in `gold` are
+    drawn: the memory of a picture grows with the square of their number.
     """
     # Late, because these imports take a second.
     from matplotlib.figure import Figure

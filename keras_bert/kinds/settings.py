@@ -1,6 +1,6 @@
 """The settings that every kind has, and the settings of several kinds.
 
-Flags are made of them. A module named `settings` imports no TensorFlow, so
+Flags are made from them. A module named `settings` imports no TensorFlow, so
 that --help and the message about a wrong flag come at once.
 """
 
@@ -20,13 +20,13 @@ from keras_bert.settings import CheckedSettings, setting
 class KindSettings(CheckedSettings):
     """The settings that every kind of task has.
 
-    A kind adds its own in a subclass, a frozen dataclass whose docstring has
-    a line of help for each. Settings become flags of keras-bert finetune and
-    are saved in `task.json`.
+    A kind adds settings of its own in a subclass: a frozen dataclass whose
+    docstring has a line of help for each setting. Settings become flags of
+    keras-bert finetune and are saved in `task.json`.
 
     Attributes:
-        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
-            Longer texts are truncated, or read in overlapping windows.
+        max_seq_length: The longest sequence, in tokens including [CLS] and
+            [SEP]. Longer texts are truncated, or read in overlapping windows.
 
     Example:
         >>> keras_bert.kinds.KindSettings(max_seq_length=40)
@@ -49,10 +49,10 @@ class WindowSettings(KindSettings):
         window_pooling: How a text longer than max_seq_length is read: none
             truncates it; mean and max read it in overlapping windows, and
             take the mean or the maximum of each output over the windows.
-        doc_stride: Tokens from the start of one window of a long text to the
-            start of the next.
-        max_num_windows: A text is read in at most this many windows; the rest
-            of a longer one is truncated.
+        doc_stride: The number of tokens from the start of one window of a long
+            text to the start of the next.
+        max_num_windows: The largest number of windows of a text; the rest of a
+            longer text is truncated.
     """
 
     window_pooling: str = setting("none", choices=("none", "mean", "max"))
@@ -65,8 +65,8 @@ class LabelSmoothingSettings(KindSettings):
     """Settings of a kind that can smooth its labels.
 
     Attributes:
-        label_smoothing: The share of each label that the loss of training
-            divides among all labels; 0 for none.
+        label_smoothing: The share of each label that the training loss divides
+            among all labels; 0 turns it off.
     """
 
     label_smoothing: float = setting(0.0, minimum=0, below=1)
@@ -77,13 +77,14 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
     """Settings of a classification or multilabel task.
 
     Attributes:
-        class_weights: Weights of the labels in the loss of training: some of
-            them ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
-            each label, comma-separated; "balanced" gives rare labels more
-            weight, by how often they are in the training set; "" for 1.
+        class_weights: The weights of the labels in the training loss: for some
+            labels ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
+            each label, comma-separated. "balanced" gives rare labels more
+            weight, by their frequency in the training set. With "", all labels
+            weigh 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
-            [CLS], as BERT does; or mean, the mean of all tokens, which suits an
-            encoder of sentence-transformers. The default is mean if training
+            [CLS], as in BERT; or mean, the mean of all tokens, which suits a
+            sentence-transformers encoder. The default is mean if training
             starts from a checkpoint without a pooler; in families other than
             BERT, only if the checkpoint has no other head either.
     """
@@ -97,8 +98,8 @@ class RegressionSettings(WindowSettings):
     """Settings of a regression task.
 
     Attributes:
-        min_value: Smaller predictions are raised to this number.
-        max_value: Larger predictions are lowered to this number.
+        min_value: The smallest answer; smaller predictions are raised to it.
+        max_value: The largest answer; larger predictions are lowered to it.
     """
 
     min_value: float | None = setting(None, minimum=-math.inf)
@@ -162,7 +163,8 @@ class RerankerSettings(PromptSettings, WindowSettings):
 
     Attributes:
         prompts: The prompts, by their names, as JSON: {"query": "question: "}.
-        default_prompt_name: The prompt before the first text; empty for none.
+        default_prompt_name: The name of the prompt before the first text; empty
+            for no prompt.
         score_activation: What turns the network's output into a score: sigmoid,
             or linear for the output itself.
     """
@@ -177,16 +179,16 @@ class TokenClassificationSettings(LabelSmoothingSettings):
     """Settings of a token classification task.
 
     Attributes:
-        entity_grouping: How entities are found in a text, and scored. words
-            joins the labels of words, and the score is the lowest of theirs;
-            first and simple are the strategies of transformers, whose score is
-            the mean: first joins the labels of words, simple the labels of
-            tokens, and it may cut a word.
-        crf: Whether the labels of a text are chosen together, with scores of
-            which label follows which (a linear-chain CRF).
+        entity_grouping: How the entities of a text are found and scored. words
+            joins the labels of words and takes their lowest score. first and
+            simple are strategies from transformers and take the mean score:
+            first joins the labels of words, and simple the labels of tokens, so
+            it may cut a word.
+        crf: Whether the labels of a text are chosen together, with a score for
+            each pair of neighboring labels (a linear-chain CRF).
         inner_punctuation: Characters that do not end a word of a text if there
-            is no space around them, such as - in Jean-Luc; by default, those
-            in the words of the training set.
+            is no space around them, such as - in Jean-Luc; by default, the
+            punctuation inside the words of the training set.
     """
 
     # A window with [CLS] and [SEP] has room for two more tokens.
@@ -211,15 +213,17 @@ class SpanSettings(KindSettings):
     """Settings of a span task; names as in google-research/bert.
 
     Attributes:
-        doc_stride: Tokens from the start of one window of a long context to
-            the start of the next.
-        max_query_length: Longer questions are truncated to this many tokens.
-        max_answer_length: Longest answer, in tokens.
-        n_best_size: Number of answers in nbest_predictions.json.
+        doc_stride: The number of tokens from the start of one window of a long
+            context to the start of the next.
+        max_query_length: The longest question, in tokens; longer ones are
+            truncated.
+        max_answer_length: The longest answer, in tokens.
+        n_best_size: The number of answers in nbest_predictions.json.
         answers_may_be_missing: Whether some questions have no answer, as in
             SQuAD 2.0. Otherwise every question gets one.
-        null_score_diff_threshold: The model gives no answer if the score of
-            "no answer" exceeds the best answer's score by more than this.
+        null_score_diff_threshold: The threshold for no answer: the model gives
+            none if the score of "no answer" exceeds the best answer's score by
+            more than this.
     """
 
     max_seq_length: int = 384
@@ -232,9 +236,9 @@ class SpanSettings(KindSettings):
 
 
 def known_settings() -> list[type[KindSettings]]:
-    """Returns the settings of all kinds, without an import of TensorFlow.
+    """Returns the settings of all kinds without importing TensorFlow.
 
-    They are the `KindSettings` and its subclasses, also those that another
+    These are `KindSettings` and its subclasses, including those that another
     file defined.
 
     Example:

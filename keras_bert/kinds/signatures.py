@@ -15,14 +15,14 @@ class Signature(NamedTuple):
     """A function of a SavedModel.
 
     Attributes:
-        function: Takes tensors and returns a dict of tensors. Outputs such as
-            "entities.type" and "entities.text" [B, E] are the fields of a list
-            of objects for each row, padded with "" or 0.
-        inputs: The specifications of the tensors, with their names.
+        function: A function of tensors that returns a dict of tensors. Outputs
+            such as "entities.type" and "entities.text" [B, E] are the fields of
+            a list of objects for each row, padded with "" or 0.
+        inputs: The specifications of the function's tensors, with their names.
         by_label: The outputs whose last axis has an entry for each label.
-        method: The API of TensorFlow Serving that calls it. If this is Classify
-            or Regress, the SavedModel's function takes serialized
-            tf.Examples with the inputs.
+        method: The name of the TensorFlow Serving API that calls the function.
+            If this is Classify or Regress, the SavedModel's function takes
+            serialized tf.Examples with the inputs.
 
     Example:
         >>> kind = keras_bert.load_finetuned("finetuned").kind
@@ -43,7 +43,8 @@ class Signature(NamedTuple):
 def one_graph(function: Call, inputs: Sequence[tf.TensorSpec]) -> Call:
     """Returns the function with a graph of its own.
 
-    All signatures that call it have this graph, traced and saved once.
+    All signatures that call it share this graph, which is traced and saved
+    once.
     """
     return tf.function(function, input_signature=inputs, autograph=False)
 
@@ -51,7 +52,7 @@ def one_graph(function: Call, inputs: Sequence[tf.TensorSpec]) -> Call:
 def id_signature(model: keras.Model) -> Signature:
     """Returns the signature of a network that takes ids.
 
-    They are int32 [B, S], or [B, R, S] for texts in windows or for choices.
+    The ids are int32 [B, S], or [B, R, S] for texts in windows or for choices.
     """
 
     def call(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -65,12 +66,12 @@ def id_signature(model: keras.Model) -> Signature:
 
 
 def id_inputs(rank: int) -> list[tf.TensorSpec]:
-    """Returns the specifications of the network's inputs, in their order."""
+    """Returns the specifications of the network's inputs, in order."""
     return [tf.TensorSpec([None] * rank, tf.int32, x) for x in _ID_NAMES]
 
 
 def name_ids(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns what a signature with `id_inputs` is given, by name."""
+    """Returns the arguments of a signature with `id_inputs`, by name."""
     return dict(zip(_ID_NAMES, ids, strict=True))
 
 

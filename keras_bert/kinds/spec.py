@@ -1,4 +1,4 @@
-"""Finds what the task of a model is, and builds the kind that it describes."""
+"""Finds the task of a model, and builds the kind that the task describes."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _TASK = "task.json"
 _TASK_TYPES = {"kind": str, "settings": dict} | dict.fromkeys(
     ("text_fields", "labels", "metrics"), list
 )
-# Settings that kinds once had, with the value that says nothing.
+# Settings that kinds once had, with the value that had no effect.
 _OLD_SETTINGS = {"bilstm_size": 0, "features": ""}
 
 
@@ -64,9 +64,10 @@ def has_spec(checkpoint: Checkpoint) -> bool:
 def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
     """Returns the spec of a model for which `has_spec` is true.
 
-    It is in `task.json`, or follows from the files of another library.
+    The spec is in `task.json`, or follows from the files of another library.
 
-    Raises InputError if the model has what this package does not have.
+    Raises InputError if the model has something that this package does not
+    have.
     """
     if checkpoint.task:
         return read_spec(checkpoint.folder / _TASK)
@@ -86,7 +87,7 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
 
 
 def _kind_of(checkpoint: Checkpoint) -> type[Kind] | None:
-    """Returns the kind of the model that the files of another library hold."""
+    """Returns the kind of a model from another library; None if unknown."""
     config = HubConfig.of(checkpoint)
     kinds = [
         kind

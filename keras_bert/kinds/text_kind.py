@@ -32,11 +32,11 @@ from keras_bert.text.tokenizer import BertTokenizer
 class TextKind(Kind):
     """Encodes and serves a kind with one answer for a text or a pair of texts.
 
-    Its settings are `WindowSettings`, or others for a kind that reads no
-    windows. The SavedModel takes the text fields [B] and returns what
+    Its settings are `WindowSettings`, or other settings for a kind that reads
+    no windows. The SavedModel takes the text fields [B] and returns what
     `served_answer` makes of the network's outputs. Another signature follows
-    the Classify API of TensorFlow Serving if the kind has labels, or the
-    Regress API if the main part of its answer is `score`.
+    TensorFlow Serving's Classify API if the kind has labels, or its Regress API
+    if the main part of its answer is `score`.
     """
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
@@ -123,7 +123,7 @@ class TextKind(Kind):
 def text_preprocessor(
     settings: KindSettings, tokenizer: BertTokenizer
 ) -> BertPreprocessor:
-    """Returns what packs texts, in windows if the settings say so."""
+    """Returns the preprocessor of texts, in windows if the settings say so."""
     windows: dict[str, Any] = {}
     if isinstance(settings, WindowSettings) and settings.in_windows:
         windows["doc_stride"] = settings.doc_stride

@@ -44,7 +44,7 @@ def gelu_erf(x: Any) -> Any:
 
 
 def for_training(activation: Callable) -> Callable:
-    """Returns a version of one of the two that is faster in training.
+    """Returns a version of `gelu_tanh` or `gelu_erf` for faster training.
 
     It computes in float32, because TensorFlow has no fast bfloat16 kernels of
     these functions for a CPU, and stores only x for its gradient. Any other
@@ -58,7 +58,7 @@ def _with_derivative(function: Any, derivative: Any) -> Any:
     @ops.custom_gradient
     def call(x: Any) -> Any:
         def gradient(*args: Any, upstream: Any = None) -> Any:
-            # torch passes the input by position and this by name.
+            # torch passes the input by position and `upstream` by name.
             if upstream is None:
                 (upstream,) = args
             slope = derivative(ops.cast(x, "float32"))
@@ -70,8 +70,8 @@ def _with_derivative(function: Any, derivative: Any) -> Any:
 
 
 # 0.5 * (1 + tanh(z / 2)) is sigmoid(z). With z = _SCALE * (x + 0.044715 x^3),
-# GELU is x * sigmoid(z) in two thirds of the operations, of which each one
-# reads and writes all of its input.
+# GELU is x * sigmoid(z) in two thirds of the operations. Each operation reads
+# and writes all of its input.
 _SCALE = 2 * math.sqrt(2 / math.pi)
 
 

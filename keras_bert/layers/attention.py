@@ -17,13 +17,14 @@ class SelfAttention(keras.layers.Layer):
 
     Takes x [T, H] and `input_mask` [B, S] with T = B * S; a 1 in the mask
     allows attention to a token. Returns [T, H]. With `left_to_right`, a token
-    attends to itself and earlier tokens only. Called with `packed`, a row
-    holds several sequences, which `input_mask` numbers from 1, and a token
-    attends to its own sequence only.
+    attends to itself and earlier tokens only. If the layer is called with
+    `packed`, a row holds several sequences, which `input_mask` numbers from 1,
+    and a token attends to its own sequence only.
 
-    With `positions`, the layer takes them as a third input: those of the layer
-    `RotaryPositions` ("rotary") or `RelativePositions` ("relative"). With
-    `local_attention`, a token attends to half as many tokens on each side.
+    With `positions`, the third input is the output of the layer
+    `RotaryPositions` ("rotary") or `RelativePositions` ("relative").
+    `local_attention` is a window in tokens: a token attends to half as many
+    tokens on each side.
 
     Example:
         >>> layer = keras_bert.layers.SelfAttention(num_heads=3)

@@ -1,4 +1,4 @@
-"""What the attention of an encoder block computes inside, as outputs.
+"""What the attention in an encoder block computes, as outputs of layers.
 
 Each layer takes the inputs of a block, which may be frozen or shared: x [T, H],
 `input_mask` [B, S] with T = B * S, and positions.
@@ -14,10 +14,10 @@ from keras_bert.layers.local_attention import mask_adder
 
 
 class _Reading(keras.layers.Layer):
-    """Reads what the attention of a block gets.
+    """Computes an output from the inputs of a block's attention.
 
-    A subclass says what in `read`, which takes the inputs of the attention, and
-    gives its shape for an `input_mask` in `shape_of`.
+    A subclass defines the output in `read`, which takes these inputs, and its
+    shape in `shape_of`, which takes the shape of an `input_mask`.
     """
 
     def __init__(self, block: EncoderBlock, **kwargs: Any):
@@ -53,9 +53,9 @@ class AttentionProbabilities(_Reading):
 class AttentionScores(_Reading):
     """The scores before the softmax, float32 [T, N, S] (TinyBERT).
 
-    A score counts in the mean of squares over S only where a token is attended
-    to: elsewhere it is 0, and the others are multiplied by sqrt(S / their
-    number).
+    Scores of tokens that are not attended to are 0. The others are multiplied
+    by sqrt(S / their number), so that only they count in a mean of squares over
+    S.
     """
 
     def read(self, *inputs: Any) -> Any:
@@ -73,10 +73,10 @@ class AttentionScores(_Reading):
 class AttentionRelations(_Reading):
     """How alike the queries, keys and values are: float32 [T, 3 * R, S].
 
-    Each of the three is cut into R = `num_relation_heads` parts of a token. The
-    products of the parts of two tokens, divided by the root of their width, are
-    the logits of a softmax over the tokens S of the same text (MiniLMv2, arXiv
-    2012.15828, section 3.1).
+    Each of a token's three vectors is cut into R = `num_relation_heads` parts.
+    The products of the parts of two tokens, divided by the root of their width,
+    are the logits of a softmax over the tokens S of the same text (MiniLMv2,
+    arXiv 2012.15828, section 3.1).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The parts of the network that differ between the backends of Keras."""
+"""The parts of the network that differ between Keras backends."""
 
 import functools
 from collections.abc import Callable
@@ -9,11 +9,11 @@ import numpy as np
 
 
 def traced_separately(function: Callable) -> Callable:
-    """Returns a function of one tensor that TensorFlow traces once a dtype.
+    """Returns a function of a tensor that TensorFlow traces once per dtype.
 
     With TensorFlow, a custom gradient keeps the graph that calls it until the
-    process ends, and so all weights that this graph reads: a second `fit` would
-    need them twice. Other backends call the function as it is.
+    process ends, and with it all weights that this graph reads: a second `fit`
+    would hold them twice. Other backends call the function as it is.
     """
     if keras.backend.backend() != "tensorflow":
         return function
@@ -36,10 +36,10 @@ def traced_separately(function: Callable) -> Callable:
 
 
 def known_values(x: Any) -> np.ndarray:
-    """Returns the values of a tensor of TensorFlow outside of a graph.
+    """Returns the values of a TensorFlow tensor outside of a graph.
 
-    In a graph and with other backends, where asking would take time or fail,
-    there are none.
+    Returns no values in a graph or with other backends, where asking for them
+    would take time or fail.
     """
     is_tensorflow = keras.backend.backend() == "tensorflow"
     return x.numpy() if is_tensorflow and hasattr(x, "numpy") else np.empty(0)

@@ -45,7 +45,7 @@ class Crf(keras.layers.Layer):
 def crf_loss(labels: Any, chain: Any) -> Any:
     """Labels [B, S] and a chain -> -log of their probability, [B, S].
 
-    A label is 0 at a token that is not a word, or else its number from 1 to L.
+    A label is 0 at a token that is not a word, and otherwise from 1 to L.
     The neighbor of a word is the next word, however many tokens are between.
     Each word has an equal share of the loss of its row; other tokens have 0.
     """
@@ -53,7 +53,7 @@ def crf_loss(labels: Any, chain: Any) -> Any:
     size, length = chain.shape[-1], ops.shape(labels)[1]
     transitions, logits = chain[:, :size], chain[:, size:]
     is_labeled = ops.cast(labels > 0, "float32")
-    # The words come first, in their order.
+    # The words come first, in order.
     places = ops.arange(length, dtype="int32")
     order = ops.argsort(ops.where(labels > 0, places, places + length), axis=1)
     labels = ops.take_along_axis(labels, order, axis=1)
@@ -93,8 +93,9 @@ def crf_loss(labels: Any, chain: Any) -> Any:
 def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the most probable labels of rows, int32 [B, S], from 0.
 
-    Takes logits [B, S, L] whose first `is_word` [B, S] are words, and
-    transitions [B, L, L] or [1, L, L]. Labels after the words mean nothing.
+    Takes logits [B, S, L], in which the words come first; `is_word` [B, S],
+    which is true for the words; and transitions [B, L, L] or [1, L, L]. Labels
+    after the words mean nothing.
     """
     after = _messages(logits, is_word, transitions, ops.max)
 
@@ -111,14 +112,15 @@ def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
 def marginals(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the probability of each label at each word, [B, S, L].
 
-    It is the sum over all sequences of labels with this one. See `viterbi`.
+    It is the sum of the probabilities of all sequences with this label at this
+    word. For the arguments see `viterbi`.
     """
     before, after = _around(logits, is_word, transitions)
     return ops.softmax(logits + before + after)
 
 
 def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
-    """Returns the messages from the words before and from those after."""
+    """Returns the messages from the words before and from the words after."""
     before = _messages(
         ops.flip(logits, 1),
         ops.flip(is_word, 1),

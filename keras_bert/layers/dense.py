@@ -9,16 +9,17 @@ from keras_bert.layers.activations import for_training, get_activation
 
 
 class _Dense(keras.layers.Dense):
-    """Computes differently in training; in inference, Keras' way is faster.
+    """Differs from Keras' layer in training; in inference, Keras is faster.
 
-    Sums the gradient of its bias in float32, whatever the precision. For a
-    vector, Keras calls TensorFlow's bias_add, whose gradient on a CPU is
-    summed in the dtype of the input: in bfloat16 a sum of ones never gets
-    over 256. For the activation see `for_training`.
+    In training, the gradient of the bias is summed in float32, whatever the
+    precision. For a bias, Keras calls TensorFlow's bias_add, whose gradient on
+    a CPU is summed in the dtype of the input: in bfloat16 a sum of ones never
+    gets over 256. For the activation see `for_training`.
 
-    With `enable_lora`, Keras adds the product of the adapter to the kernel.
-    In training the input is multiplied by each: the kernel needs no gradient,
-    and in bfloat16 a small product would be lost in the sum.
+    With `enable_lora`, Keras adds the product of the adapter to the kernel. In
+    training, the input is multiplied by the kernel and by the adapter instead:
+    the kernel needs no gradient, and in bfloat16 a small product would be lost
+    in the sum.
     """
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
@@ -60,13 +61,13 @@ def build_dense(
     activation: str = "linear",
     use_bias: bool = True,
 ) -> keras.layers.Dense:
-    """Returns a part of a layer: [T, input_size] -> [T, units].
+    """Returns a dense layer in a parent: [T, input_size] -> [T, units].
 
     `activation` is a name that `get_activation` knows.
 
     Its kernel is truncated normal with the parent's `initializer_range`, and
-    its bias zero. It has the dtypes of the parent, and is frozen if that is:
-    Keras freezes only the parts that a layer has when it is frozen.
+    its bias zero. It has the dtypes of the parent, and is frozen if the parent
+    is: Keras freezes only the parts that a layer has when it is frozen.
     """
     layer = _Dense(
         units,
@@ -86,7 +87,7 @@ def build_dense(
 def build_layer_norm(
     parent: keras.layers.Layer, name: str, size: int, use_bias: bool = True
 ) -> keras.layers.LayerNormalization:
-    """Returns a part of a layer that has a `layer_norm_eps`: [..., size]."""
+    """Returns a layer norm of [..., size] with the parent's epsilon."""
     layer = keras.layers.LayerNormalization(
         epsilon=parent.layer_norm_eps,
         center=use_bias,

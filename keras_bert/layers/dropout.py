@@ -20,7 +20,7 @@ class Dropout(keras.layers.Layer):
     length r^2, as for two independent events. u is always float32: in
     bfloat16, keras.layers.Dropout(0.1) drops 0.102 of the entries.
 
-    As with all layers of Keras that draw numbers, the replicas of a
+    As with all Keras layers that draw numbers, the replicas of a
     `MirroredStrategy` drop the same entries under plain `compile` and `fit`.
     `finetune` and `pretrain` shift the seed of each replica.
 

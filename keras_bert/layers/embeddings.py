@@ -26,8 +26,8 @@ class BertEmbeddings(keras.layers.Layer):
     count only tokens whose id is not `first_position - 1`, the id of padding
     (RoBERTa).
 
-    `family_fields` are kept for `config_of_network`: what the network's
-    `BertConfig` has that BERT's does not.
+    `family_fields` are the fields of the network's `BertConfig` that differ
+    from BERT's; they are kept for `config_of_network`.
 
     Example:
         >>> layer = keras_bert.layers.BertEmbeddings(31, hidden_size=12)
@@ -150,7 +150,7 @@ class BertEmbeddings(keras.layers.Layer):
 def _rows(table: Any, ids: Any, name: str) -> Any:
     """Looks up rows; a negative id is an error, not a row from the end."""
     num_rows = table.shape[0]
-    known = known_values(ids)  # a graph ends in an error of TensorFlow
+    known = known_values(ids)  # in a graph, TensorFlow raises its own error
     wrong = known[(known < 0) | (known >= num_rows)]
     if wrong.size:
         raise ValueError(

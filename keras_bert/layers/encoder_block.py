@@ -20,7 +20,7 @@ class EncoderBlock(keras.layers.Layer):
 
     With `gated`, a second dense layer multiplies the activation of the first
     (arXiv 2002.05202). The norms are "after" each part and its residual,
-    "before" each part, or only "before_output", the feed-forward part.
+    "before" each part, or only before the feed-forward ("before_output").
     `biases` names the parts that have biases.
 
     Example:
@@ -121,7 +121,7 @@ class EncoderBlock(keras.layers.Layer):
         return self.output_layer_norm(x) if is_after else x
 
     def attention_input(self, x: Any) -> Any:
-        """Returns what the attention reads of the input [T, H]."""
+        """Returns what the attention reads, for an input [T, H]."""
         return self.attention_layer_norm(x) if self.norms == "before" else x
 
     def compute_output_spec(self, x: Any, *others: Any, **options: Any) -> Any:

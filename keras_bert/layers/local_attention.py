@@ -18,24 +18,24 @@ def attend_locally(
     packed: bool = False,
     left_to_right: bool = False,
 ) -> Any:
-    """Attends to the tokens that are at most `reach` places away.
+    """Attends to the tokens that are at most `reach` positions away.
 
     The row is cut into blocks of `reach` tokens. A block attends to itself and
-    to one block on each side, so 3 * reach scores a token are computed instead
-    of S.
+    to one block on each side, so 3 * reach scores per token are computed
+    instead of S.
 
     Args:
         query: Scaled queries [B, N, S, D].
         key: Keys [B, N, S, D].
         value: Values [B, N, S, D].
         mask: The input mask, int [B, S].
-        reach: Places to each side.
-        dropout: It is applied to the probabilities.
+        reach: The number of tokens on each side.
+        dropout: The function that is applied to the probabilities.
         packed: See `mask_adder`.
         left_to_right: See `mask_adder`.
 
     Returns:
-        [B, N, S, D].
+        The weighted sums of the values, [B, N, S, D].
     """
     length = ops.shape(mask)[1]
     num_blocks = (length + reach - 1) // reach
@@ -94,11 +94,11 @@ def mask_adder(
     Args:
         rows: The mask of the tokens that attend, [..., S].
         columns: The mask of the tokens attended to, [..., T].
-        row_places: The places of the former in a row, [S].
-        column_places: The places of the latter, [T].
+        row_places: The positions of the tokens that attend, [S].
+        column_places: The positions of the tokens attended to, [T].
         packed: Whether the mask numbers sequences: each attends to itself.
-        left_to_right: Whether a token attends to no later one.
-        reach: The places to each side to which a token attends at most.
+        left_to_right: Whether a token attends to no later token.
+        reach: The largest distance at which a token attends; None for any.
 
     Returns:
         float32 [..., S, T], or [..., 1, T] if all tokens attend alike.

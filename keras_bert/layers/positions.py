@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-# Of MPNet; as in T5 (arXiv 1910.10683).
+# MPNet's values, as in T5 (arXiv 1910.10683).
 _NUM_BUCKETS = 32
 _MAX_DISTANCE = 128
 
@@ -16,8 +16,8 @@ class RotaryPositions(keras.layers.Layer):
     """The mask [B, S] -> the cosines and sines of all angles, [2, S, D/2].
 
     The angle of the position p and the pair of components i of a head of size D
-    is p * theta^(-2i/D) / scaling_factor (RoPE, arXiv 2104.09864). float32. D
-    is even.
+    is p * theta^(-2i/D) / scaling_factor (RoPE, arXiv 2104.09864). The output
+    is float32. D is even.
 
     Example:
         >>> from keras_bert.layers.positions import RotaryPositions
@@ -65,8 +65,8 @@ class RelativePositions(keras.layers.Layer):
     """The mask [B, S] -> a number for each head and two tokens, [N, S, S].
 
     It depends on the distance of the tokens: one of 32 numbers, half of them
-    for each direction. Distances from 8 on share numbers, all from 128 on the
-    last (MPNet, arXiv 2004.09297).
+    for each direction. Distances from 8 on share numbers, and all distances
+    from 128 on share the last one (MPNet, arXiv 2004.09297).
 
     Example:
         >>> from keras_bert.layers.positions import RelativePositions
@@ -93,7 +93,8 @@ class RelativePositions(keras.layers.Layer):
 
     def call(self, input_mask: Any) -> Any:
         length = ops.shape(input_mask)[1]
-        # A number for each distance from -(S-1) to S-1: far fewer than pairs.
+        # A number for each distance from -(S-1) to S-1: there are far fewer
+        # distances than pairs.
         distances = ops.arange(1 - length, length, dtype="int32")
         rows = ops.take(
             self.distance_embeddings, _bucket(distances), axis=0

@@ -13,9 +13,9 @@ from keras_bert.layers.reshaping import tokens_at
 class MaskedLMHead(keras.layers.Layer):
     """Logits of the vocabulary at the masked positions.
 
-    Takes x [B, S, H], `masked_lm_positions` int [B, P] and the word
-    embeddings [V, E], with which it multiplies; returns float32 [B, P, V].
-    Its own weights are the transform and the output bias.
+    Takes x [B, S, H], `masked_lm_positions`, int [B, P], and the word
+    embeddings [V, E], by which it multiplies. Returns float32 [B, P, V]. Its
+    own weights are the transform and the output bias.
 
     Example:
         >>> layer = keras_bert.layers.MaskedLMHead()
@@ -41,7 +41,7 @@ class MaskedLMHead(keras.layers.Layer):
     def build(
         self, x_shape: Any, positions_shape: Any, word_embeddings_shape: Any
     ) -> None:
-        # Of a network with narrow embeddings, the transform narrows too.
+        # In a network with narrow embeddings, the transform narrows too.
         size, biases = word_embeddings_shape[1], self.biases.split()
         self.transform = build_dense(
             self,
@@ -140,14 +140,14 @@ class ReplacedTokensHead(keras.layers.Layer):
 class SampledTokens(keras.layers.Layer):
     """Replaces masked tokens with tokens that a generator draws.
 
-    Takes `input_ids` [B, S], the masked positions [B, P], the tokens that were
+    Takes `input_ids` [B, S], the masked positions [B, P], the original tokens
     there, int [B, P], and logits of a generator [B, P, V]. A token is drawn
     with the probability that follows from its logit. The position 0 is empty.
-    Returns the tokens, int32 [B, S], and where they are not the ones that were
-    there, float32 [B, S].
+    Returns the tokens, int32 [B, S], and 1 where they differ from the original
+    tokens or else 0, float32 [B, S].
 
-    It draws the same noise for all batches in evaluation, so that figures of
-    one network are equal. No gradient passes.
+    In evaluation, it draws the same noise for all batches, so that a network
+    gets the same figures each time. No gradient passes.
     """
 
     def __init__(self, **kwargs: Any):

@@ -17,8 +17,8 @@ from keras_bert.layers.dense import build_dense
 class FlattenTokens(keras.layers.Layer):
     """[B, S, E] -> [T, H] with T = B * S, row after row.
 
-    A dense layer makes vectors of the size `units`, if that is not None
-    (ELECTRA, arXiv 2003.10555).
+    If `units` is not None, a dense layer makes vectors of this size (ELECTRA,
+    arXiv 2003.10555).
     """
 
     def __init__(

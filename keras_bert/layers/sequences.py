@@ -21,7 +21,7 @@ class RowPositions(keras.layers.Layer):
     A row holds up to K sequences, one after the other, and padding. The mask
     numbers them from 1 and is 0 at padding. `position_ids`, int32, count from 0
     in each sequence and are 0 at padding. `cls_positions`, int32, are the first
-    tokens; for absent sequences, they are some place in the row.
+    tokens; for absent sequences, they are some position in the row.
 
     Example:
         >>> from keras_bert.layers.sequences import RowPositions
@@ -122,8 +122,8 @@ class SequencePooling(keras.layers.Layer):
 class WindowPooling(keras.layers.Layer):
     """[B*W, ...] and the input mask [B, W, S] -> [B, ...].
 
-    The pooling "mean" or "max" is over the windows with a token, and for each
-    number on its own. It computes in float32.
+    The mean or the max is taken over the windows with a token, for each number
+    on its own, in float32.
     """
 
     def __init__(self, pooling: str, **kwargs: Any):
@@ -157,8 +157,9 @@ class WindowPooling(keras.layers.Layer):
 class WindowNumbers(keras.layers.Layer):
     """Numbers of windows [B, C] and windows [B, M, S] -> int32 [B, M].
 
-    The windows of text 2 follow the windows of text 1, and so on up to C.
-    The result is the number of the text of each window, and 0 after the last.
+    The windows of text 2 follow the windows of text 1, and so on up to C. The
+    result is the index of each window's text, from 1, and 0 after the last
+    window.
 
     Example:
         >>> from keras_bert.layers.sequences import WindowNumbers

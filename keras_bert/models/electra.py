@@ -20,21 +20,22 @@ def build_electra(
 ) -> keras.Model:
     """Builds the encoder with a generator (arXiv 2003.10555, section 2).
 
-    The generator guesses masked tokens, as a masked LM. Its guesses are drawn,
-    put in place of the masks, and the encoder, the discriminator, tells which
+    The generator guesses masked tokens, as a masked LM does. Its guesses are
+    drawn and replace the masks. The encoder is the discriminator: it says which
     tokens are not the original ones. Both read the same embeddings; all other
     weights of the generator have paths that begin with `generator_`.
 
-    Inputs: as `build_encoder`, and `masked_lm_positions` and `masked_lm_ids`,
-    int32 [B, P], the tokens that were there. Outputs, float32: `masked_lm`
-    [B, P, V], the generator's logits, and `replaced_tokens` [B, S, 2], the
-    discriminator's logit of each token and its label, 0 or 1.
+    Inputs: as for `build_encoder`, and two of int32 [B, P]:
+    `masked_lm_positions`, and `masked_lm_ids`, the original tokens there.
+    Outputs, float32: `masked_lm` [B, P, V], the generator's logits, and
+    `replaced_tokens` [B, S, 2], the discriminator's logit of each token and its
+    label, 0 or 1.
 
     Args:
-        config: The discriminator.
+        config: The config of the discriminator.
         generator_size: The width, heads and feed-forward size of the
-            generator, as a part of the discriminator's.
-        packed: Whether a row holds several sequences, see `build_encoder`.
+            generator, as a fraction of the discriminator's.
+        packed: Whether a row holds several sequences; see `build_encoder`.
 
     Raises:
         InputError: If the generator cannot have this size.

@@ -26,30 +26,31 @@ def build_embedder(
 ) -> keras.Model:
     """Builds the encoder with a pooling of each text's tokens.
 
-    Reimers and Gurevych 2019, section 3. Inputs: as `build_encoder`, with an
-    axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
-    Output: `embeddings`, float32 [B, C, H]. The weights have the paths that
-    they have in the encoder; the pooler is there only if the pooling is
-    "pooled". The layers `dense_0`, `dense_1` and so on come after it.
+    Reimers and Gurevych 2019, section 3. Inputs: as for `build_encoder`, with
+    an axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
+    Output: `embeddings`, float32 [B, C, H]. The weights have the same paths as
+    in the encoder. There is a pooler only if the pooling is "pooled". The
+    layers `dense_0`, `dense_1` and so on come after the pooling.
 
     Args:
-        config: The encoder.
-        pooling: The mean or the max of all tokens, [CLS] and [SEP] included;
-            cls, the vector of [CLS]; or pooled, the output of the pooler.
-        dense: Layers after the pooling: the size and the activation of each,
-            such as (256, "tanh"). H is then the size of the last one.
+        config: The config of the encoder.
+        pooling: How a text becomes a vector: "mean" or "max" of all tokens,
+            [CLS] and [SEP] included; "cls", the vector of [CLS]; or "pooled",
+            the output of the pooler.
+        dense: The layers after the pooling: the size and the activation of
+            each, such as (256, "tanh"). H is then the size of the last layer.
         normalize: Whether all vectors have the length 1.
-        packed: Whether a row holds K texts. The inputs are then as
-            for a packed encoder, with an axis of rows R, as `pack_choices`
-            returns them, and the output is [B, R*K, H].
-        window_pooling: With "mean" or "max", a text may have several windows,
-            and its vector is the mean or the maximum of theirs. The inputs are
-            then the windows of all texts of an example, int32 [B, M, S], those
-            of a text together, and `num_windows`, int32 [B, C], the number of
-            windows of each text. With "none", a text is one sequence.
+        packed: Whether a row holds K texts. The inputs are then as for a packed
+            encoder, with an axis of rows R, as `pack_choices` returns them, and
+            the output is [B, R*K, H].
+        window_pooling: How the vectors of a text's windows become one vector:
+            "mean" or "max". The inputs are then the windows of all texts of an
+            example, text after text, int32 [B, M, S], and the number of windows
+            of each text, `num_windows`, int32 [B, C]. With "none", a text is
+            one sequence.
 
     Raises:
-        InputError: If a pooling is unknown, or texts of packed rows should
+        InputError: If a pooling is unknown, or if texts in packed rows should
             have windows.
 
     Example:

@@ -27,10 +27,11 @@ def count_work(
     Args:
         features: The inputs of the model. `input_mask` [..., S] is 0 at
             padding and numbers the sequences of a row from 1.
-        config: The network.
-        num_labels: Columns of the head on the pooled output; 0 if the model
-            has neither pooler nor head.
-        generator: The network that guesses masked tokens, if there is one.
+        config: The config of the network.
+        num_labels: The number of outputs of the head on the pooled output; 0 if
+            the model has neither pooler nor head.
+        generator: The config of the network that guesses masked tokens, if
+            there is one.
 
     Returns:
         float32 scalars of the backend, by name.

@@ -59,7 +59,7 @@ def build_classifier(
 
 
 def build_regressor(config: BertConfig) -> keras.Model:
-    """Builds the encoder with a linear layer to one number on [CLS] (STS-B).
+    """Builds the encoder with a linear layer from [CLS] to a number (STS-B).
 
     Inputs: as `build_encoder`. Output: `logits`, float32 [B, 1], the
     number itself.
@@ -83,8 +83,8 @@ def build_multiple_choice(
     Inputs: as `build_encoder` with an axis of choices C, int32
     [B, C, S]. Output: `logits`, float32 [B, C].
 
-    With `packed`, a row holds K choices: the inputs are those of a packed
-    encoder with an axis of rows R, as `pack_choices` returns them. The output
+    With `packed`, a row holds K choices: the inputs are as for a packed
+    encoder, with an axis of rows R, as `pack_choices` returns them. The output
     is [B, R*K], and the weights are the same.
 
     Compile it with a loss that takes logits; see `build_classifier`.
@@ -120,8 +120,8 @@ def build_token_classifier(
     Compile it with a loss that takes logits; see `build_classifier`.
 
     With `crf`, the output is `chain`, float32 [B, L + S, L]: the transitions of
-    a CRF and then the logits. `keras_bert.layers.crf` has its loss,
-    `crf_loss`, and `viterbi`.
+    a CRF and then the logits. `keras_bert.layers.crf` has its loss `crf_loss`
+    and its decoder `viterbi`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

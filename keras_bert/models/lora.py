@@ -35,7 +35,7 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     `EncoderBlock`, such as "query", "attention/output", or "output" for both
     layers of that name. A [in, rank] and B [rank, out] are the weights
     `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with zeros, so the
-    outputs are the same as without adapters. Freezes the kernels.
+    outputs are the same as without adapters. The kernels are frozen.
 
     Raises InputError if the model has no encoder blocks, or a block has no such
     layer.

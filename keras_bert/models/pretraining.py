@@ -18,8 +18,8 @@ def build_pretraining_model(
     `next_sentence` is False, the model has neither that output nor the pooler
     (paper, 5.1).
 
-    With `packed`, the inputs are as a packed encoder has them, the positions
-    count from the start of the row, and `next_sentence` is [B, K, 2].
+    With `packed`, the inputs are as for a packed encoder, the positions count
+    from the start of the row, and `next_sentence` is [B, K, 2].
 
     Compile it with a loss that takes logits; see `build_classifier`.
 

@@ -1,4 +1,4 @@
-"""A network -> one of the same layers, with other inputs or outputs."""
+"""A network -> one with the same layers, but other inputs or outputs."""
 
 import functools
 from collections.abc import Callable, Collection, Iterable
@@ -20,8 +20,8 @@ from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
 from keras_bert.layers.sequences import RowPositions, SequencePooling
 
 _POOLINGS = Pooler, SequencePooling
-# Keras' layers and ours that compute each vector on its own, so that a row may
-# have any number of them.
+# Keras layers and ours that compute each vector on its own, so that a row may
+# have any number of vectors.
 _OF_A_VECTOR = (
     "Cast Concatenate Dense Dropout LabelThresholds NextSentenceHead "
     "Normalize".split()
@@ -37,11 +37,11 @@ def with_hidden_states(
 ) -> keras.Model:
     """Adds outputs `hidden_1`, `hidden_2` ... to a network with an encoder.
 
-    They are the outputs of encoder layers, which count from 1; `hidden_0` is
-    the output of the embeddings. If there is a last norm, the output of the
-    last layer has passed it. Their shape is the shape of `input_mask` with
-    one more axis, such as [B, S, H]. The layers and their weights are the
-    model's, computed once.
+    `hidden_1` is the output of the first encoder layer, and `hidden_0` is the
+    output of the embeddings. If there is a last norm, the output of the last
+    layer has passed it. The new outputs have the shape of `input_mask` with one
+    more axis, such as [B, S, H]. The network has the model's own layers and
+    weights, and computes each layer once.
 
     The layers themselves compute on the flat tokens of a batch, [B * S, H].
 
@@ -68,11 +68,11 @@ def with_hidden_states(
 def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     """Adds outputs `attention_1`, `attention_2` ... to a network.
 
-    They are the attention probabilities of encoder layers, which count from 1:
-    float32 [B, N, S, T], how each token S of a head N attends to the tokens T.
+    `attention_1` is the attention probabilities of the first encoder layer,
+    float32 [B, N, S, T]: how each token S attends to the tokens T in each head.
 
-    Raises InputError if the network has no such layer of its own, such as an
-    embedder, whose encoder is a network within.
+    Raises InputError if the network has no such layer of its own. An embedder
+    has none, because its encoder is a network within it.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
@@ -96,11 +96,11 @@ def with_attention_relations(
 ) -> keras.Model:
     """Adds outputs `relations_1`, `relations_2` ... to a network.
 
-    They are the relations of encoder layers, which count from 1; see
-    `AttentionRelations`. Their shape is the shape of `input_mask` with two
-    more axes, such as float32 [B, S, 3 * R, S].
+    `relations_1` is the relations of the first encoder layer; see
+    `AttentionRelations`. The new outputs have the shape of `input_mask` with
+    two more axes, such as float32 [B, S, 3 * R, S].
 
-    Raises InputError as `with_hidden_states`.
+    Raises InputError as `with_hidden_states` does.
     """
     make = functools.partial(
         AttentionRelations, num_relation_heads=num_relation_heads
@@ -113,11 +113,11 @@ def with_attention_scores(
 ) -> keras.Model:
     """Adds outputs `scores_1`, `scores_2` ... to a network.
 
-    They are the scores of encoder layers, which count from 1; see
-    `AttentionScores`. Their shape is the shape of `input_mask` with two more
-    axes, such as float32 [B, S, N, S].
+    `scores_1` is the scores of the first encoder layer; see `AttentionScores`.
+    The new outputs have the shape of `input_mask` with two more axes, such as
+    float32 [B, S, N, S].
 
-    Raises InputError as `with_hidden_states`.
+    Raises InputError as `with_hidden_states` does.
     """
     read = _reading(AttentionScores)
     return _with_outputs(model, _blocks(layers, "scores"), read)
@@ -166,7 +166,7 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
     """Makes a network of the same layers in which a row holds several texts.
 
     A text attends to itself only, so its outputs are the same as in a row of
-    its own, but for the order of sums.
+    its own, except for the order of sums.
 
     Inputs: the model's, int32 [R, S], where `input_mask` numbers the K texts of
     a row from 1. Outputs: the model's, such as `logits` [R, K, L].
@@ -208,7 +208,7 @@ def _blocks(layers: Iterable[int], prefix: str) -> dict[str, str]:
 
 
 def _reading(make: Callable[[EncoderBlock], keras.layers.Layer]) -> Callable:
-    """Returns what `_tapped` calls, for a layer that is made of a block."""
+    """Returns what `_tapped` calls, for a layer that is made from a block."""
     return lambda block, output, *args, **kwargs: make(block)(*args, **kwargs)
 
 
@@ -221,7 +221,7 @@ def _with_outputs(
 ) -> keras.Model:
     """Adds the readings of layers to the outputs of a network.
 
-    `names` has the name of the output for the name of each layer; see `_tapped`
+    `names` maps the name of each layer to the name of its output; see `_tapped`
     for `read`. Readings of tokens, [T, ...], become [B, S, ...].
     """
     tapped = _tapped(model, names, read)
@@ -246,8 +246,8 @@ def _tapped(
 ) -> keras.Model:
     """Returns a network with the outputs of a model, and readings by layer.
 
-    `read` takes a layer of these names, its output and its inputs. The layer
-    may be in a network within this one, such as the network of one row.
+    `read` takes a layer with one of these names, its output and its inputs. The
+    layer may be in a network within this one, such as the network of one row.
     """
     inputs, found = _new_inputs(model), {}
 
@@ -284,7 +284,7 @@ def _new_inputs(model: keras.Model) -> dict[str, keras.KerasTensor]:
 def _call_layers(
     model: keras.Model, inputs: dict[str, keras.KerasTensor], call: Callable
 ) -> keras.Model:
-    """Returns a model of the same layers; `call` calls each on its inputs."""
+    """Returns a model with the same layers; `call` applies each to inputs."""
     return keras.models.clone_model(
         model, inputs, clone_function=lambda layer: layer, call_function=call
     )

@@ -9,7 +9,7 @@ from keras_bert.layers.sequences import WindowPooling
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
-    """Makes a network that reads windows from one that reads a text.
+    """Turns a network that reads a text into one that reads its windows.
 
     Every output, such as `logits` [B, L], becomes the mean or the maximum of
     the outputs for the windows of a text, number by number. A window without a

@@ -1,4 +1,4 @@
-"""The same answers through Apache Beam, for text too large for one machine."""
+"""Predictions through Apache Beam, for text too large for one machine."""
 
 import functools
 import os
@@ -27,7 +27,7 @@ def predict_files_with_beam(
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
 ) -> int:
-    """Writes the answers of `predict_files`, in any order.
+    """Writes the same answers as `predict_files`, in any order.
 
     Each file is read by one worker; all workers answer its lines. It needs
     the extra: pip install 'keras-bert-tf[beam]'.
@@ -46,15 +46,16 @@ def predict_files_with_beam(
         2
 
     Args:
-        model_dir: What `FinetunedModel.export` wrote. All workers must be
-            able to read it, and the files, under the same name.
-        input_file: Text files as `predict_files` takes them.
+        model_dir: The folder that `FinetunedModel.export` wrote. All workers
+            must be able to read this folder and the files under the same names.
+        input_file: The text files, as in `predict_files`.
         output_file: The name of all files, to which Beam adds numbers:
-            "out/a.jsonl" becomes "out/a-00000-of-00005.jsonl". They are
-            compressed if it ends with .gz.
+            "out/a.jsonl" becomes "out/a-00000-of-00005.jsonl". The files are
+            compressed if the name ends with .gz.
         signature: The signature to call.
-        num_shards: Number of files; with 0 the runner chooses it.
-        pipeline_options: Beam's options, such as ["--runner=FlinkRunner"].
+        num_shards: The number of files; with 0 the runner chooses it.
+        pipeline_options: The options for Beam, such as
+            ["--runner=FlinkRunner"].
 
     Returns:
         The number of wrong lines; 0, with a warning, if the runner does not
@@ -94,13 +95,13 @@ def predict_files_with_beam(
     )
     result = pipeline.run()
     result.wait_until_finish()
-    _load.cache_clear()  # of a runner that works in this process
+    _load.cache_clear()  # the model of a runner in this process
     errors = beam.metrics.MetricsFilter().with_name("errors")
     return _sum(result.metrics().query(errors)["counters"])
 
 
 def _sum(counters: Iterable[Any]) -> int:
-    """Adds up what a runner reports; some report only what was attempted."""
+    """Adds up a runner's counters; some runners report only attempts."""
     counts = [
         counter.attempted if counter.committed is None else counter.committed
         for counter in counters

@@ -1,4 +1,4 @@
-"""A function of a model that takes and returns arrays, and what they must be.
+"""A function of a model from arrays to arrays, and what these must be.
 
 Strings are bytes, in arrays of objects.
 """
@@ -16,11 +16,12 @@ Columns = Mapping[str, np.ndarray]
 
 
 class Spec(NamedTuple):
-    """What an array must be.
+    """The type and the shape that an array must have.
 
     Attributes:
         dtype: The type of the numbers; object for strings.
-        shape: The sizes, None for any; None for any number of sizes.
+        shape: The size of each axis, None for any size; None for any number of
+            axes.
     """
 
     dtype: np.dtype
@@ -43,11 +44,11 @@ class Function:
     """A signature of a loaded version.
 
     Attributes:
-        call: Takes and returns arrays by name. Raises InputError if it cannot
-            read them.
+        call: A function from arrays by name to arrays by name. It raises
+            InputError if it cannot read them.
         inputs: The specifications of the inputs, by name, in sorted order.
-        outputs: The same for the outputs.
-        definition: The SignatureDef of TensorFlow Serving, as JSON.
+        outputs: The specifications of the outputs, by name, in sorted order.
+        definition: The TensorFlow Serving SignatureDef, as JSON.
     """
 
     call: Callable[[Columns], dict[str, np.ndarray]]
@@ -59,7 +60,7 @@ class Function:
     def is_batched(self) -> bool:
         """Whether a row has the same answer in any batch, but for padding.
 
-        That is so if the inputs are rows of strings, and the outputs rows.
+        It has if the inputs are rows of strings, and the outputs are rows.
         """
         specs = [*self.inputs.values(), *self.outputs.values()]
         wide = self._wide_outputs
@@ -105,7 +106,7 @@ class Function:
         inputs: Mapping[str, Spec],
         outputs: Mapping[str, Spec],
     ) -> Self:
-        """Returns a function of texts that is not of a SavedModel."""
+        """Returns a function of texts whose network is not a SavedModel."""
 
         def call_if_any(columns: Columns) -> dict[str, np.ndarray]:
             if any(0 in x.shape for x in columns.values()):

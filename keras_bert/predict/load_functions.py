@@ -1,6 +1,6 @@
 """The folder of a version -> its functions, which take and return arrays.
 
-TensorFlow, LiteRT, ONNX Runtime or OpenVINO computes them.
+TensorFlow, LiteRT, ONNX Runtime or OpenVINO computes the functions.
 """
 
 import importlib.util
@@ -23,11 +23,11 @@ def load_functions(
 ) -> dict[str, Function]:
     """Loads a version, and returns its functions by the names of signatures.
 
-    Of a network that is not a SavedModel, these are the signatures that take
-    texts, or only the named one. If the kind of its task is one of
-    your own, import its file first. Where TensorFlow is not installed, the
-    package `tokenizers` finds the ids, by the `tokenizer` of the folder if it
-    is given.
+    For a network that is not a SavedModel, these are the signatures that take
+    texts, or only the named one. If the kind of its task is one of your own,
+    import the file of the kind first. Where TensorFlow is not installed, the
+    package `tokenizers` finds the ids; `tokenizer` is the folder's tokenizer if
+    it is loaded already.
 
     Raises InputError if a package is missing, or the folder is damaged.
     """

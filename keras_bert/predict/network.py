@@ -17,7 +17,7 @@ from keras_bert.predict.function import Spec
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# By name.
+# Arrays by name.
 Arrays = Mapping[str, np.ndarray]
 Run = Callable[[Arrays], Arrays]
 
@@ -27,7 +27,7 @@ class Network:
     """Stands in for a `keras.Model` when a kind of task answers texts.
 
     Attributes:
-        run: Computes arrays.
+        run: A function from input arrays to output arrays.
         input: The specifications of the inputs, by name.
         output: The specifications of the outputs, by name.
     """
@@ -47,7 +47,8 @@ class Network:
             [features[name] for name in self.input],
             [spec.dtype for spec in self.output.values()],
         )
-        # Of one output, TensorFlow returns the tensor instead of a list.
+        # If there is one output, TensorFlow returns the tensor instead of a
+        # list.
         tensors = tf.nest.flatten(tensors)
         outputs = dict(zip(self.output, tensors, strict=True))
         for name, spec in self.output.items():
@@ -86,7 +87,7 @@ def _to_specs(described: Mapping[str, Any]) -> dict[str, Spec]:
 
 
 def import_extra(name: str, extra: str) -> Any:
-    """Imports a module of an extra, or says what to install."""
+    """Imports a module of an extra; an error says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -132,7 +133,7 @@ def _load_onnx(file: Path, precision: str) -> Run:
 
 def _load_openvino(file: Path, precision: str) -> Run:
     openvino = import_extra("openvino", "openvino")
-    # By itself, it computes in bfloat16 where the CPU can.
+    # By default, OpenVINO computes in bfloat16 where the CPU can.
     numbers = "bf16" if precision == "bfloat16" else "f32"
     try:
         compiled = openvino.compile_model(
@@ -152,7 +153,7 @@ def _load_openvino(file: Path, precision: str) -> Run:
     def run(arrays: Arrays) -> Arrays:
         with lock:
             outputs = request.infer(arrays, share_inputs=True)
-            # An output may also have the name of the operation.
+            # An output may have the name of the operation as a second name.
             return {
                 name: array
                 for output, array in outputs.items()

@@ -1,6 +1,6 @@
 """The folder of a network -> functions that read and answer in NumPy.
 
-The package `tokenizers` finds the ids. The kinds are those of
+The package `tokenizers` finds the ids. This works for the kinds in
 `kinds/answers.py`, without windows.
 """
 
@@ -32,7 +32,7 @@ def load(
     signature: str | None = None,
     tokenizer: ListTokenizer | None = None,
 ) -> dict[str, Function]:
-    """Does what `load_functions` says."""
+    """Loads the functions of a network, as `load_functions` says."""
     answer = _answerer(version, tokenizer)
     functions = {}
     for name, described in read_description(version)["signatures"].items():
@@ -114,7 +114,7 @@ def _prompt(settings: Mapping[str, Any], signature: str) -> str:
 def _in_pieces(
     network: Network, rows: np.ndarray, lengths: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Packed texts [B, C], the longest of each -> outputs [B, ...]."""
+    """Packed texts [B, C], the longest lengths [B] -> outputs [B, ...]."""
     order = np.argsort(-lengths, kind="stable")
     sizes = lengths[order] * rows.shape[1]
     outputs, start = [], 0

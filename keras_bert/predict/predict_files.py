@@ -16,8 +16,8 @@ from keras_bert.predict.request_lines import RequestLine
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.progress import Progress
 
-# The number of lines that are sorted by length together. A killed run loses
-# the lines of one chunk.
+# The number of lines that are sorted by length together. A run that is killed
+# loses the lines of one chunk.
 LINES_PER_CHUNK = 1024
 
 
@@ -28,7 +28,7 @@ def predict_files(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Answers the lines of files in their order, as JSON lines.
+    """Answers the lines of files in order, as JSON lines.
 
     A line is a JSON object with the inputs of the model, or the inputs
     separated by tabs, or simply the text if the model takes one text. A file
@@ -36,8 +36,9 @@ def predict_files(
     inputs. A `.csv` file has a header, and may have quotes. The answer to a
     wrong line is an `error`.
 
-    The output file appears when it is complete. After a kill, the same call
-    continues after the last answers, and the file gets the same bytes.
+    The output file appears when it is complete. If the process is killed,
+    repeat the call: it continues after the last answers, and the file gets the
+    same bytes.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -48,9 +49,9 @@ def predict_files(
         {"sentence": "a very good film", "label": ...}
 
     Args:
-        model_dir: What `FinetunedModel.export` wrote.
-        input_file: Text or CSV files, plain or .gz, as comma-separated names
-            or globs; None for standard input.
+        model_dir: The folder that `FinetunedModel.export` wrote.
+        input_file: The text or CSV files, plain or .gz, as comma-separated
+            names or globs; None for standard input.
         output_file: The file to write, compressed if its name ends with .gz;
             None for standard output.
         signature: The signature to call.
@@ -60,7 +61,8 @@ def predict_files(
 
     Raises:
         InputError: There is no such model or signature, an input file is
-            damaged, or what a killed run left is of another model or text.
+            damaged, or an unfinished output file belongs to another model or
+            text.
     """
     check_is_no_csv(output_file)
     if input_file is None:
@@ -87,7 +89,7 @@ def predict_lines(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Answers lines of text as `predict_files` does; they have no header.
+    """Answers lines of text, without a header, as `predict_files` does.
 
     Raises InputError as `predict_files` does, or if a line is not a string.
 
@@ -119,7 +121,7 @@ def _not_lines(given: Any) -> InputError:
 
 
 def check_is_no_csv(output_file: str | Path | None) -> None:
-    """Raises InputError if the name of a file of answers says it is CSV."""
+    """Raises InputError if the name of the output file ends like a CSV file."""
     if output_file and is_csv(output_file):
         raise InputError(
             f"The answers are JSON lines, but {output_file} would be CSV; name "

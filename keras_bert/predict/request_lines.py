@@ -30,7 +30,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict import served_model
 
-# JSON that was cut off, a dict of Python, or a list of strings or objects.
+# JSON that was cut off, a Python dict, or a list of strings or objects.
 _LIKE_JSON = re.compile(r"""\s*(\{\s*["']|\[\s*["'{[])""")
 
 
@@ -40,9 +40,9 @@ class RequestLine(NamedTuple):
     Attributes:
         text: The line without its line break. Bytes that are not UTF-8 are
             surrogates, as `errors="surrogateescape"` makes them.
-        number: The number of the line in its file, from 1.
-        file: The name of its file; "" if it is from elsewhere.
-        columns: The header of its file; empty if it has none.
+        number: The line number in the file, from 1.
+        file: The name of the file; "" if the line is from elsewhere.
+        columns: The header of the file; empty if the file has none.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Chunk(NamedTuple):
 def read_request_files(
     files: Iterable[str], inputs: Sequence[str]
 ) -> Iterator[RequestLine]:
-    """Yields the lines of plain or .gz files; `inputs` tells what a header is.
+    """Yields the lines of plain or .gz files; a header has all `inputs`.
 
     Raises OSError, or InputError for a damaged file or a CSV file without
     these columns.
@@ -81,10 +81,10 @@ def read_request_files(
 def read_request_lines(
     lines: Iterable[str], inputs: Sequence[str], file: str = ""
 ) -> Iterator[RequestLine]:
-    """Yields the lines of one file; `inputs` tells what a header is.
+    """Yields the lines of one file; a header has all `inputs`.
 
     Without inputs, no line is a header. Raises InputError if the first line is
-    nearly one.
+    nearly a header.
     """
     columns: tuple[str, ...] = ()
     for number, text in enumerate(check_line_ends(lines, file), 1):
@@ -131,8 +131,8 @@ def by_column(
 ) -> dict[str, Any]:
     """Returns a row by the names of its columns.
 
-    The values of an input that several columns have are a list, such as the
-    endings of multiple choice.
+    If several columns have the name of an input, its values are a list, such as
+    the endings of multiple choice.
     """
     values: dict[str, Any] = {}
     for name, value in zip(header, row, strict=True):
@@ -169,7 +169,8 @@ def with_answer(
 ) -> dict[str, Any]:
     """Returns a row with its answer.
 
-    What has the name of a field of the row is called `predicted_NAME`.
+    A part of the answer with the name of a field of the row becomes
+    `predicted_NAME`.
     """
     names = {x: f"predicted_{x}" if x in row else x for x in answer}
     return {**row, **{names[x]: answer[x] for x in answer}}
@@ -185,7 +186,7 @@ def read_request(
 ) -> dict[str, Any]:
     """Returns the request on a line.
 
-    Raises InputError, which names the line, if it is not one.
+    Raises InputError, which names the line, if the line is not a request.
     """
     place = served_model.capitalized(line.place)
     if not served_model.is_unicode(line.text):
@@ -247,7 +248,7 @@ def skip_chunks(
     `run` must be in the state of the output, beside the `digest` of the last
     chunk.
 
-    Raises InputError if the output is of another run or of other lines.
+    Raises InputError if the output belongs to another run or to other lines.
     """
     if not (state := output.state):
         return
@@ -262,7 +263,7 @@ def skip_chunks(
 
 
 def count_lines(files: Sequence[str], inputs: Sequence[str]) -> int | None:
-    """Returns the number of lines, or None if it cannot be told beforehand."""
+    """Returns the number of lines, or None if it is not known beforehand."""
     # A pipe can be read only once.
     if not all(to_path(file).is_file() for file in files):
         return None

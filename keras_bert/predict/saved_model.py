@@ -1,4 +1,4 @@
-"""The folder of a SavedModel, of this package or another -> its functions."""
+"""The folder of a SavedModel, from any package -> its functions."""
 
 import contextlib
 import re
@@ -83,9 +83,9 @@ def to_spec(tensor: tf.TensorSpec) -> Spec:
 def ask(
     function: Callable, columns: Columns, inputs: Iterable[str]
 ) -> dict[str, np.ndarray]:
-    """Calls a function of tensors, which takes them by name.
+    """Calls a function that takes tensors by name.
 
-    Raises InputError if it cannot read them.
+    Raises InputError if the function cannot read the columns.
     """
     tensors = {name: tf.constant(columns[name]) for name in inputs}
     try:

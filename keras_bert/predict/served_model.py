@@ -47,8 +47,8 @@ class ServedModel:
         """Loads an exported model.
 
         Args:
-            model_dir: The folder of one version, or of all versions; then the
-                highest one is loaded.
+            model_dir: The folder of one version, or the folder of all versions,
+                of which the highest is loaded.
             signature: The name of the signature to ask.
 
         Raises:
@@ -69,7 +69,8 @@ class ServedModel:
     ) -> dict[str, Any]:
         """Returns the inputs of a request, without any other keys.
 
-        Raises InputError, which names the place, if one is missing or wrong.
+        Raises InputError, which names the `place`, if an input is missing or
+        wrong.
         """
         if isinstance(request, str) and len(self.inputs) == 1:
             request = dict.fromkeys(self.inputs, request)
@@ -104,9 +105,9 @@ class ServedModel:
         return {name: request[name] for name in self.inputs}
 
     def answer(self, requests: Sequence[Mapping[str, Any] | str]) -> list[dict]:
-        """Answers requests, each a dict with the inputs.
+        """Answers requests; each is a dict with the inputs.
 
-        A string is enough for a model with one input.
+        For a model with one input, a request may be a string.
         """
         is_one = isinstance(requests, (str, bytes, Mapping))
         if is_one or not isinstance(requests, Iterable):
@@ -141,7 +142,7 @@ class ServedModel:
             name: encode(np.array([_full(x[name]) for x in requests], object))
             for name in self.inputs
         }
-        # A SavedModel gives its outputs in an order that differs by process.
+        # A SavedModel returns its outputs in an order that differs by process.
         outputs = {
             name: _to_lists(values)
             for name, values in sorted(self._serve(columns).items())
@@ -218,7 +219,7 @@ def is_unicode(text: str) -> bool:
 
 
 def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
-    """Yields the places of the requests that go into a call.
+    """Yields the indices of the requests that go into a call.
 
     All rows of a call are padded to the longest one, so texts of similar
     length go together. A tensor of lists has the same number of strings in
@@ -249,7 +250,7 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
 def _full(value: str | Sequence[str]) -> str | list[str]:
     """Returns a value without an empty string at the end of a list.
 
-    It would be padding. A space has no token either.
+    An empty string would be padding. A space has no token either.
     """
     if isinstance(value, str):
         return value

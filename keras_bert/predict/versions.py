@@ -1,6 +1,6 @@
 """The versions of a model: folders whose names are numbers, such as `served/1`.
 
-A server serves the highest one.
+A server serves the highest version.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class NewVersion:
     """A version that is being written.
 
     Attributes:
-        path: Its folder; at the end, the final one.
+        path: The folder of the version; at the end, the final folder.
     """
 
     path: Path
@@ -52,10 +52,10 @@ def new_version(
 ) -> Iterator[NewVersion]:
     """Yields a folder to fill, which becomes the next free version.
 
-    It gets checksums of all files but the card, which may be edited. Other
-    processes may write versions at the same time. If the block raises,
-    the folder is removed. A killed process leaves a folder `.partial-*`, or a
-    marked one on a store, which no server takes for a version.
+    The version gets checksums of all files but the card, which may be edited.
+    Other processes may write versions at the same time. If the block raises,
+    the folder is removed. If the process is killed, a folder `.partial-*`
+    stays, or on a store a marked folder; no server takes it for a version.
 
     Raises InputError if there are versions of another format: TensorFlow
     Serving would try to load the newest one.
@@ -97,7 +97,10 @@ def find_versions(model_dir: str | Path) -> dict[int, Path]:
 
 
 def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
-    """Returns what may be versions, by number. A store is asked once."""
+    """Returns the folders that may be versions, by number.
+
+    A store gets only one request.
+    """
     model_dir = to_path(model_dir)
     return {
         int(name): model_dir / name
@@ -107,10 +110,10 @@ def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
 
 
 def is_version(files: Collection[str]) -> bool:
-    """Returns whether the files of a folder are those of a complete version.
+    """Returns whether a folder with these files is a complete version.
 
     One of them is in `MODEL_FILES`. On a store, a folder of `new_version` is
-    marked until it is complete; other tools copy theirs without a mark.
+    marked until it is complete; other tools copy folders without a mark.
     """
     names = set(files)
     return (
@@ -127,7 +130,7 @@ def format_of(version: Path) -> str:
 
 
 def read_description(version: Path) -> dict[str, Any]:
-    """Returns the description of a version; empty if others made it."""
+    """Returns the description of a version; empty if another tool made it."""
     return read_json(version / "assets" / DESCRIPTION, is_needed=False)
 
 

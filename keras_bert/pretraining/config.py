@@ -12,27 +12,28 @@ from keras_bert.training.config import TrainConfig
 class PretrainingConfig(TrainConfig, MaskingConfig):
     """A pre-training run; names as in google-research/bert.
 
-    The rates of the masking are for records without masks. For other records,
-    only rates with which they were made are taken.
+    The rates of the masking are for records without masks. For other records, a
+    rate must be one with which they were made.
 
     Attributes:
-        num_train_steps: Steps of the whole run.
-        num_warmup_steps: Steps until the learning rate reaches its peak.
-        max_seq_length: Length of the sequences in the records.
-        do_lower_case: Whether the text of the records was lower-cased, which
-            later steps have to know; by default as the file beside the
-            records says, or else as the vocabulary suggests.
+        num_train_steps: The number of steps of the whole run.
+        num_warmup_steps: The number of steps until the learning rate reaches
+            its peak.
+        max_seq_length: The length of the sequences in the records.
+        do_lower_case: Whether the text of the records was lower-cased; later
+            steps have to know it. By default as the file beside the records
+            says, or else as the vocabulary suggests.
         next_sentence: Whether to train the next-sentence head (paper, 5.1).
-        replaced_tokens: Whether the network learns to find tokens that a
-            small generator replaced (ELECTRA, arXiv 2003.10555). The masked LM
-            is then the generator's.
+        replaced_tokens: Whether the network learns to find tokens that a small
+            generator replaced (ELECTRA, arXiv 2003.10555). The generator then
+            has the masked LM.
         generator_size: The width of the generator, as a fraction of the
-            network's.
-        replaced_tokens_weight: The factor of the loss of replaced_tokens; that
-            of the masked LM is 1.
-        pack_sequences: Whether several short sequences of a batch share a
-            row, where they do not see each other: less padding, the same
-            losses. With jit_compile=on, every new shape is compiled.
+            network's width.
+        replaced_tokens_weight: The factor of the loss of replaced_tokens; the
+            factor of the masked LM's loss is 1.
+        pack_sequences: Whether several short sequences of a batch share a row,
+            where they do not see each other. This saves padding and does not
+            change the losses. With jit_compile=on, every new shape is compiled.
         init_moments: Whether to load the optimizer's moments from checkpoint
             too, for a second phase of longer sequences.
 
@@ -42,7 +43,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         0.0001
     """
 
-    # The settings of the tokenizer say more.
+    # A change of the tokenizer is found in its settings.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     num_train_steps: int = 100_000

@@ -1,16 +1,16 @@
-"""The records of several TFRecord files, read by number, and their order.
+"""The records of several TFRecord files, read by index, and their order.
 
-A record is the length of its data (8 bytes), a checksum of the length (4),
-the data and a checksum of the data (4). The index of a file says where the
-data of each record is.
+A record is the length of its data (8 bytes), a checksum of the length (4), the
+data and a checksum of the data (4). The saved index of a file has the offsets
+of the data of each record.
 
 The order of a run is a function: position p of it follows from the seed and p
 alone. So a run can start at any position, and any number of workers can each
 compute their own part. An epoch is shuffled twice. Blocks of neighbouring
 records, from all files, are put in a random order. Then the records of many
-neighbouring blocks, a window, are shuffled together. The second shuffle keeps
-the reads of some time within a part of the files that fits into the memory of
-the disk cache.
+neighbouring blocks, a window, are shuffled together. Because the second shuffle
+stays within a window, reads stay for some time within a part of the files that
+fits into the disk cache.
 """
 
 import array
@@ -47,11 +47,11 @@ _WINDOW = 2048  # blocks, so 524,288 records
 class RecordFiles:
     """The records of several files, numbered from 0 through all of them.
 
-    A compressed file is unpacked to a temporary one first, so a run that
-    reads it starts later.
+    A compressed file is first unpacked to a temporary file, so a run that reads
+    it starts later.
 
     Attributes:
-        numbers: The numbers of the records of each file.
+        numbers: The indices of the records of each file, as ranges.
     """
 
     def __init__(self, files: Sequence[str]):
@@ -99,7 +99,7 @@ class RecordFiles:
             chosen = np.flatnonzero(files == file)
             first = self.numbers[file].start
             places = self._places[file][numbers[chosen] - first]
-            places = places + [0, _CHECKSUM.size]  # which follows the data
+            places = places + [0, _CHECKSUM.size]  # with the checksum
             wanted = zip(chosen.tolist(), places.tolist(), strict=True)
             if is_remote(path):
                 of_stores[path.fs] += [(i, path.path, *x) for i, x in wanted]
@@ -123,20 +123,20 @@ class RecordFiles:
 
 
 class ShuffledOrder:
-    """An endless order of records, numbered from 0 through all files.
+    """An endless order of the records of all files, numbered from 0.
 
     Each record comes once before any comes twice.
     """
 
     def __init__(self, num_records: int, *, seed: int):
         self._size = num_records
-        # When there were several corpora, 0 was the number of the first.
+        # When there were several corpora, 0 was the index of the first.
         self._seed = (seed, 0)
         self._epoch = functools.lru_cache(maxsize=2)(self._draw_epoch)
         self._window = functools.lru_cache(maxsize=4)(self._draw_window)
 
     def __call__(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the numbers of the records and their epochs, int64 [n].
+        """Returns the indices of the records and their epochs, int64 [n].
 
         Takes the positions int64 [n], from 0.
         """
@@ -153,7 +153,7 @@ class ShuffledOrder:
         return records, epochs
 
     def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The order of the blocks, and the end of each window."""
+        """Returns the order of the blocks, and the end of each window."""
         num_blocks = -(-self._size // _BLOCK)
         blocks = _generator(*self._seed, epoch).permutation(num_blocks)
         sizes = np.minimum(_BLOCK, self._size - blocks * _BLOCK)
@@ -171,7 +171,7 @@ class ShuffledOrder:
 
 
 def make_index(path: Path, *, name: str | Path = "") -> np.ndarray:
-    """Returns the begin and the end of the data of each record, int64 [n, 2].
+    """Returns where the data of each record begin and end, int64 [n, 2].
 
     Only lengths are read. Messages call the file by the `name`, by default its
     path. Raises InputError if a length is damaged or the file is cut off.
@@ -203,7 +203,7 @@ def save_index(path: Path, places: np.ndarray) -> None:
 
 
 def _load_index(path: Path) -> np.ndarray | None:
-    """Returns the saved index; None if there is none of the file as it is."""
+    """Returns the saved index; None if there is none for the present file."""
     saved = _index_path(path)
     try:
         if is_remote(saved):
@@ -223,14 +223,14 @@ def _index_path(path: Path) -> Path:
 
 
 def _file_stamp(path: Path) -> np.ndarray:
-    """Returns the first two rows of an index: what the file was like."""
+    """Returns the first two rows of an index: the file's size and time."""
     stat = path.stat()
     # Earlier versions wrote there how many records were left out.
     return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
 
 
 def _is_sound(content: bytes) -> bool:
-    """Returns whether bytes end with their masked CRC-32C, as TensorFlow's."""
+    """Returns whether bytes end with their masked CRC-32C, as TFRecords do."""
     crc = google_crc32c.value(content[: -_CHECKSUM.size])
     masked = (crc >> 15 | crc << 17) + 0xA282EAD8
     return content[-_CHECKSUM.size :] == _CHECKSUM.pack(masked & 0xFFFFFFFF)
@@ -258,7 +258,7 @@ def _is_compressed(path: Any) -> bool:
 
 
 def _unpacked(path: Path) -> Path:
-    """Unpacks a file to a temporary one, which is deleted at the end."""
+    """Unpacks a file to a temporary file, which is deleted at the end."""
     logging.warning(
         f"{path} is compressed, so it is unpacked before the first step of "
         "every run; unpack it once to start faster."
@@ -277,7 +277,7 @@ def _unpacked(path: Path) -> Path:
 
 
 def _groups(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields each value and its places."""
+    """Yields each value and its indices."""
     for value in np.unique(values):
         yield int(value), np.flatnonzero(values == value)
 

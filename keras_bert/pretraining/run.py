@@ -71,32 +71,34 @@ def pretrain(
     weights, and refuses to continue any other.
 
     Args:
-        bert_config: The network; None for that of the checkpoint.
-        input_files: TFRecords of `create_pretraining_data`, as a list or as
-            comma-separated names and globs. A file that is named
-            twice is read twice an epoch. If the records have no masks, each
-            epoch draws new ones.
-        output_dir: Gets `checkpoints/`, `history.csv`, `tensorboard/` and, at
-            the end, `eval_results.json`.
-        eval_files: Held-out records, evaluated after each interval, and
-            before the first step if the run starts from checkpoint.
+        bert_config: The config of the network; None for the config of the
+            checkpoint.
+        input_files: The TFRecords from `create_pretraining_data`, as a list or
+            as comma-separated names and globs. A file that is named twice is
+            read twice per epoch. If the records have no masks, each epoch draws
+            new ones.
+        output_dir: A folder for `checkpoints/`, `history.csv`, `tensorboard/`
+            and, at the end, `eval_results.json`.
+        eval_files: The held-out records, which are evaluated after each
+            interval, and before the first step if the run starts from a
+            checkpoint.
         checkpoint: The weights to start from, instead of random ones.
-        vocab_file: Copied beside the weights, for later steps; required for
-            records without masks. By default the one of checkpoint.
-        config: Rates, sizes and steps.
-        overwrite_output_dir: Whether to start over if there is a run in
-            output_dir. A command that may be interrupted and repeated must
-            not have it.
-        callbacks: Callbacks of Keras, such as loggers. Their epoch is the
-            interval between two checkpoints; see
-            `keras_bert.training.callbacks`.
+        vocab_file: The vocabulary, which is copied beside the weights for later
+            steps; required for records without masks. By default, the
+            vocabulary of the checkpoint.
+        config: The rates, sizes and numbers of steps.
+        overwrite_output_dir: Whether to start over if output_dir already
+            contains a run. Leave it out of a command that may be interrupted
+            and repeated.
+        callbacks: Keras callbacks, such as loggers. Their epoch is the interval
+            between two checkpoints; see `keras_bert.training.callbacks`.
 
     Returns:
         The last row of the history: `loss`, `masked_lm_loss`,
         `masked_lm_accuracy`, `masked_lm_perplexity`, `next_sentence_loss` and
-        `next_sentence_accuracy` (or those of `replaced_tokens`), the same
-        with `val_` before them for the held-out records, and the time and
-        speed of the training.
+        `next_sentence_accuracy` (or `replaced_tokens_loss` and
+        `replaced_tokens_accuracy`), the same names with `val_` before them for
+        the held-out records, and the time and speed of the training.
 
     Example:
         >>> metrics = keras_bert.pretrain(
@@ -197,7 +199,7 @@ def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
     for field in dataclasses.fields(MaskingConfig):
         name, value = field.name, getattr(config, field.name)
         known = [field.default, *(settings.get(name) for settings in made_with)]
-        # The lengths of the features tell max_predictions_per_seq.
+        # The lengths of the features show max_predictions_per_seq.
         if name != "max_predictions_per_seq" and value not in known:
             raise InputError(
                 f"{name} is {value}, but {files[0]} holds records with masks, "

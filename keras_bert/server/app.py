@@ -25,7 +25,7 @@ from keras_bert.server.rows import join_rows, split_rows
 from keras_bert.server.state import ServerState
 from keras_bert.server.versions import ModelVersions
 
-# JSON of so many bytes or values takes milliseconds: a thread does it.
+# JSON of this many bytes or values takes milliseconds: a thread does it.
 _LARGE = 50_000
 
 
@@ -36,8 +36,9 @@ class App:
     `request.url` also depends on the header Host.
 
     Attributes:
-        state: What the routes share.
-        num_cut_off: How many requests were not answered before the end.
+        state: The models, limits and counters that the routes share.
+        num_cut_off: The number of requests that were not answered before the
+            end.
     """
 
     def __init__(
@@ -62,12 +63,12 @@ class App:
             await self._other_protocols(scope, receive, send)
 
     def close(self) -> None:
-        """Drops what still waits for the models."""
+        """Drops the requests that still wait for the models."""
         self._batcher.close()
         self._json_thread.shutdown(wait=False, cancel_futures=True)
 
     async def _respond(self, request: Request) -> Response:
-        """Finds the route and its answer, or makes an error of what failed."""
+        """Finds the route and its answer; a failure becomes an error."""
         method = request.method
         route, names = self._routes.find(method, request.scope["path"])
         # Holds only names that the server knows, not what a client wrote.
@@ -105,7 +106,7 @@ class App:
             return
         given = dict(request.scope["headers"]).get(b"authorization", b"")
         scheme, _, key = given.partition(b" ")
-        # In constant time: its duration must not tell how much is right.
+        # In constant time: its duration must not show how much is right.
         is_right = hmac.compare_digest(key.strip(), self._api_key.encode())
         if scheme.lower() != b"bearer" or not is_right:
             raise Refusal(
@@ -149,7 +150,7 @@ class App:
                 return await self._here_or_in_thread(size, call.write, outputs)
 
     async def _outputs(self, request: Request, model: str, call: Call) -> Any:
-        """Returns what the model says, together with other requests."""
+        """Returns the model's outputs, computed along with other requests."""
         submitted = time.monotonic()
         most = self.state.config.max_batch_size
         parts = split_rows(call.function, call.columns, most)

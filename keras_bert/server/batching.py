@@ -17,7 +17,7 @@ Answers = list[Answered | BaseException]
 
 @dataclasses.dataclass(eq=False)
 class _Request:
-    """A request with parts that wait; the next one is the last of the list."""
+    """A request with waiting parts; the next part is the last in the list."""
 
     parts: list[Rows]
     num_parts: int
@@ -31,10 +31,10 @@ _Batch = list[tuple[_Request, Rows]]  # the parts of a call
 class Batcher:
     """Answers rows in threads; the rows of one queue are answered together.
 
-    Requests take turns: after a part of one, it waits behind all others. A call
-    takes as many turns as fit. It begins when a thread is free and the first
-    request has waited for `batch_timeout_ms`, or at once for a request in
-    several parts.
+    Requests take turns: after one of its parts, a request waits behind all
+    others. A call takes as many turns as fit. It begins when a thread is free
+    and the first request has waited for `batch_timeout_ms`, or at once for a
+    request in several parts.
     """
 
     def __init__(self, config: ServerConfig):
@@ -42,7 +42,8 @@ class Batcher:
         self._seconds = config.batch_timeout_ms / 1000
         self._num_free = config.num_batch_threads
         self._threads = ThreadPoolExecutor(config.num_batch_threads)
-        # Those with parts that wait; whose turn is next comes first.
+        # The requests with waiting parts; the request whose turn is next is
+        # first.
         self._requests: list[_Request] = []
 
     def answer(self, parts: Iterable[Rows]) -> asyncio.Future[Answers]:
@@ -64,7 +65,7 @@ class Batcher:
         return request.answer
 
     def close(self) -> None:
-        """Drops what still waits."""
+        """Drops the parts that still wait."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_calls(self) -> None:

@@ -12,29 +12,33 @@ class ServerConfig(CheckedSettings):
 
     Attributes:
         host: The address to listen on.
-        port: The port to listen on; 0 takes a free one, which the log names.
-        max_batch_size: The most rows that the model answers at once.
-        batch_timeout_ms: How long the first row of a batch waits for others.
-        num_batch_threads: How many batches the model answers at a time.
+        port: The port to listen on; 0 takes a free port, which the log names.
+        max_batch_size: The largest number of rows that the model answers at
+            once.
+        batch_timeout_ms: The milliseconds that the first row of a batch waits
+            for other rows.
+        num_batch_threads: The number of batches that the model answers at a
+            time.
         max_body_bytes: The largest body of a request.
         max_texts: The most texts (rows) in a request. A row with several
             endings of a text counts as that many texts.
         max_text_chars: The most characters in a text; all strings of a row
-            count together, and a text for each of its endings.
+            count together, and a text counts once for each of its endings.
         max_queue_texts: The most texts that wait or are being answered. A
             request may take half of the room that the others leave.
         max_queue_bytes: The most bytes of all bodies in the server. A
             request may take half of the room that the others leave.
         max_connections: The most connections.
-        client_seconds: How long a client may take to send a request, or to go
-            on reading an answer.
-        poll_seconds: How often the folders are searched for new versions; each
-            search is one request to a store for each model. A version is loaded
-            when it has not changed between two searches.
-        drain_seconds: How long the server accepts requests after SIGTERM,
-            while /readyz says that it is not ready. Each answer then closes
-            its connection.
-        shutdown_seconds: How long requests may take to end after that.
+        client_seconds: The longest time that a client may take to send a
+            request, or to go on reading an answer.
+        poll_seconds: The time between two searches of the folders for new
+            versions; each search sends one request per model to a store. A
+            version is loaded when it has not changed between two searches.
+        drain_seconds: The time after SIGTERM in which the server still accepts
+            requests, while /readyz says that it is not ready. Each answer then
+            closes its connection.
+        shutdown_seconds: The longest time that requests may take to end after
+            that.
 
     Example:
         >>> keras_bert.server.ServerConfig(port=8080).max_batch_size

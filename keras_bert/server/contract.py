@@ -11,13 +11,13 @@ Values = Mapping[str, Any]  # the JSON object in a body
 
 
 class Call(NamedTuple):
-    """What the model is asked.
+    """A call of a signature of the model.
 
     Attributes:
         name: The name of the signature.
         function: The signature.
-        columns: Its inputs.
-        write: Makes the JSON of the answer from the outputs.
+        columns: The inputs of the signature, by name.
+        write: A function that makes the JSON of the answer from the outputs.
     """
 
     name: str
@@ -30,7 +30,8 @@ class Forward(NamedTuple):
     """A route whose bodies are for other routes.
 
     Attributes:
-        path_of: Returns the path of the route that a body is for.
+        path_of: A function that returns the path of the route that a body is
+            for.
     """
 
     path_of: Callable[[Values], str]
@@ -44,12 +45,12 @@ class Contract(NamedTuple):
     """The routes of one kind of client.
 
     Attributes:
-        routes: Maps "GET /path" to a function of the request and the
-            `ServerState` that returns JSON or a response, and "POST /path" to
-            a function of the body and the `Servable` that returns a `Call`.
-            `{model}` in a path is the name of a model; otherwise "model" in
-            the body is.
-        write_error: Returns the JSON value of an error.
+        routes: The function of each route, such as "GET /path" or "POST /path".
+            A GET function takes the request and the `ServerState`, and returns
+            JSON or a response. A POST function takes the body and the
+            `Servable`, and returns a `Call`. `{model}` in a path is the name of
+            a model; without it, "model" in the body is the name.
+        write_error: A function that returns the JSON value of an error.
         checks_bodies: Whether a body must fit its schema in openapi.json.
         needs_key: Whether a client must have the key, if there is one.
     """

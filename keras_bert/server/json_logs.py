@@ -28,7 +28,7 @@ def write_logs_as_json() -> None:
 def frames_of(error: BaseException) -> list[str]:
     """Returns where an error was raised.
 
-    Not its message, which may quote a text.
+    The message of the error is left out, because it may quote a text.
     """
     return [
         f"{frame.filename}:{frame.lineno} {frame.name}"

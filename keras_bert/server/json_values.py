@@ -13,7 +13,7 @@ from keras_bert.server.refusal import Refusal
 
 shown = reprlib.repr  # a value, cut short
 write_json = functools.partial(json.dumps, ensure_ascii=False)
-# Python's reader of JSON lets no other thread run. It takes 50 ms for these.
+# While Python reads JSON, no other thread can run. It reads this many in 50 ms.
 _MAX_VALUES = 250_000
 
 
@@ -66,7 +66,7 @@ def wrong_type(value: Any, dtype: np.dtype) -> Refusal:
 
 
 def check_finite(numbers: np.ndarray) -> np.ndarray:
-    """Returns numbers that JSON has; raises Refusal if some are not."""
+    """Returns numbers; raises Refusal if JSON cannot hold one of them."""
     if not np.isfinite(numbers).all():
         raise Refusal(
             "The model answered with NaN or infinity, which JSON does not "
@@ -85,7 +85,7 @@ def write_list(values: Iterable[Any]) -> str:
 
 
 def _num_values(body: bytes) -> int:
-    """Returns at least the number of values in a body."""
+    """Returns the number of values in a body, or a larger number."""
     num_values = sum(map(body.count, (b",", b"[", b"{")))
     if num_values <= _MAX_VALUES:
         return num_values

@@ -14,11 +14,11 @@ from keras_bert.server.rows import num_rows, read_sizes, reads_per_row
 
 
 class Limits:
-    """Counts what is in the server.
+    """Counts the texts and the bytes of the requests in the server.
 
     Attributes:
-        waiting_texts: Texts that wait or are being answered.
-        waiting_bytes: Bytes of all bodies that are in the server.
+        waiting_texts: The number of texts that wait or are being answered.
+        waiting_bytes: The number of bytes of all bodies in the server.
     """
 
     def __init__(self, config: ServerConfig):
@@ -81,7 +81,7 @@ class Limits:
             self.waiting_texts -= size
 
     def _take(self, num_bytes: int, size: int) -> None:
-        """Counts more bytes of a body that has this size."""
+        """Counts more bytes of a body, which now has the size `size`."""
         if size > self._config.max_body_bytes:
             raise Refusal(
                 f"The body is larger than {self._config.max_body_bytes} bytes "

@@ -32,7 +32,7 @@ class Metrics:
 
     def __init__(self, limits: Limits, models: Collection[ModelVersions]):
         self._registry = prometheus_client.CollectorRegistry()
-        # Otherwise each counter has a second one, with the time of its start.
+        # Otherwise each counter gets a second one, with the time of its start.
         prometheus_client.disable_created_metrics()
         prometheus_client.ProcessCollector(registry=self._registry)
         of_us: Any = {"namespace": "keras_bert", "registry": self._registry}

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from keras_bert.server.config import ServerConfig
 
 _MAX_HEAD_BYTES = 65_536
-# The application gives up on a body first, and answers with a sentence.
+# The application gives up on a body earlier, and answers with a sentence.
 _LATER_SECONDS = 5
 
 
@@ -46,7 +46,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._is_body = False
         super().data_received(data)
-        # Of headers, or of the trailers of a body in chunks.
+        # These are bytes of headers, or of the trailers of a body in chunks.
         self._num_head_bytes += len(data)
         if self._is_body:
             self._num_head_bytes = 0

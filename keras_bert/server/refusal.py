@@ -5,9 +5,9 @@ class Refusal(Exception):
     """Ends a request with a sentence for the client.
 
     Attributes:
-        sentence: What was wrong, what was expected, what to do.
+        sentence: The message: what was wrong, what was expected, what to do.
         status: The HTTP status.
-        headers: Headers of the answer.
+        headers: The headers of the answer.
     """
 
     def __init__(

@@ -30,11 +30,11 @@ class Route(NamedTuple):
     """What is answered at a path.
 
     Attributes:
-        contract: The contract that has it.
-        name: Its name in the log and in the metrics; "" for no route.
-        answer: What the contract says of it; None for no route.
+        contract: The contract that has the route.
+        name: The route's name in the log and in the metrics; "" for no route.
+        answer: The contract's entry for the route; None for no route.
         needs_key: Whether a client must have the key, if there is one.
-        schema: What its body must be.
+        schema: The JSON schema of a request's body.
     """
 
     contract: Contract = Contract({})
@@ -48,7 +48,7 @@ class Routes:
     """The routes of a server, by method and path.
 
     Args:
-        contracts: Have the routes.
+        contracts: The contracts whose routes are served.
         models: The names of the models.
     """
 

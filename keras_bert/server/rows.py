@@ -8,8 +8,8 @@ import numpy as np
 from keras_bert.predict.function import Columns, Function
 from keras_bert.server.refusal import Refusal
 
-# The strings of a call, unless one row has more. A call delays what comes
-# after it: of English, this is about 500 tokens.
+# The bytes of the strings in a call, unless one row has more: about 500 tokens
+# of English. A call delays what comes after it.
 BYTES_PER_CALL = 2048
 # A part of a request leaves room for others in its call.
 BYTES_PER_PART = BYTES_PER_CALL // 2
@@ -19,12 +19,13 @@ class Rows(NamedTuple):
     """Some rows of a request.
 
     Attributes:
-        function: Answers them, together with other requests of the queue.
-        places: Their places in the request.
-        columns: Their values, by name.
-        num_bytes: The size of their strings.
-        queue: Rows of one queue may be answered together; None if these rows
-            are answered alone.
+        function: The function that answers the rows, together with other
+            requests of the queue.
+        places: The indices of the rows in the request.
+        columns: The values of the rows, by name.
+        num_bytes: The size of the strings of the rows.
+        queue: The queue, whose rows may be answered together; None if these
+            rows are answered alone.
     """
 
     function: Callable[[Columns], Columns]
@@ -38,11 +39,11 @@ class Answered(NamedTuple):
     """What the model answered to some rows of a request.
 
     Attributes:
-        places: Their places in the request.
-        outputs: Arrays, by name.
-        begin: When the model began.
-        batch: The seconds that the model took, and its number of rows. Of the
-            requests that share a call, only the first one has it.
+        places: The indices of the rows in the request.
+        outputs: The outputs of the model, by name.
+        begin: The time at which the model began.
+        batch: The seconds that the call took, and its number of rows; None for
+            all but the first of the requests that share a call.
     """
 
     places: np.ndarray
@@ -54,7 +55,7 @@ class Answered(NamedTuple):
 def split_rows(
     function: Function, columns: Columns, max_rows: int
 ) -> Iterator[Rows]:
-    """Yields the rows of a request in parts, from the shortest row on.
+    """Yields the rows of a request in parts, shortest rows first.
 
     Raises Refusal if the inputs have different numbers of rows.
     """
@@ -75,7 +76,7 @@ def split_rows(
         padded = rising * np.arange(1, len(rising) + 1)
         num_fit = int(np.sum(padded <= BYTES_PER_PART))
         end = start + max(num_fit, 1)
-        # A single part has all rows in their order.
+        # A single part has all rows in order.
         places = np.sort(order[start:end])
         mine = {name: x[places] for name, x in columns.items()}
         size = int(num_bytes[places].sum())
@@ -139,8 +140,8 @@ def num_rows(columns: Columns) -> int:
 def reads_per_row(columns: Columns) -> int:
     """Returns how often the text of a row is read.
 
-    That is once, or with each entry of the list beside it, as a context is
-    with each ending.
+    The text is read once, or once with each entry of the list beside it, as a
+    context is read with each ending.
     """
     widths = [x.shape[1] for x in columns.values() if x.ndim == 2]
     has_texts = any(x.ndim == 1 for x in columns.values())
@@ -150,7 +151,7 @@ def reads_per_row(columns: Columns) -> int:
 def read_sizes(
     columns: Columns, length: Callable[[bytes], int] = len
 ) -> np.ndarray:
-    """Returns how much is read of the strings of each row, by default bytes."""
+    """Returns the size of the strings read for each row, by default bytes."""
     sizes = np.zeros(num_rows(columns), int)
     reads = reads_per_row(columns)
     for column in columns.values():

@@ -36,15 +36,15 @@ def serve(
     output; the line `listening` says which port is open.
 
     Args:
-        models: Maps a name to the folder with the versions of the model. A
-            new version is loaded when it appears, and then replaces the one
-            before without losing a request. For a checkpoint, give what
-            `keras_bert.finetuning.export_to_cache` returns.
-        config: Ports, batches and limits.
-        version_labels: Maps a model's name to its labels, and these to
-            versions. Such versions stay loaded.
-        api_key: If given, requests must have it as their bearer token. Only
-            /healthz, /readyz and the page need no key.
+        models: The folder with the versions of each model, by the model's name.
+            A new version is loaded when it appears, and then replaces the
+            version before without losing a request. For a checkpoint, give the
+            folder that `keras_bert.finetuning.export_to_cache` returns.
+        config: The port, the batches and the limits.
+        version_labels: The labels of each model, by the model's name: a mapping
+            from labels to versions. Labeled versions stay loaded.
+        api_key: The key that requests must have as their bearer token, if
+            given. Only /healthz, /readyz and the page need no key.
 
     Returns:
         The number of requests that the end of the server cut off.
@@ -134,7 +134,7 @@ class _Server(uvicorn.Server):
         self._drain_seconds = config.drain_seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Unlike uvicorn's own, does not end the process by the signal."""
+        """Unlike uvicorn's method, does not end the process by the signal."""
         if self._app.state.is_stopping and sig == signal.SIGINT:
             self.force_exit = True  # the second Ctrl-C
         self._app.state.is_stopping = True

@@ -15,7 +15,7 @@ from keras_bert.server.contracts.tokenization import (
 )
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# It fills most of a sequence. The first answer of a model takes seconds.
+# This text fills most of a sequence. The first answer of a model takes seconds.
 _WARM_UP_TEXT = b"warm up " * 60
 
 
@@ -23,8 +23,8 @@ class Servable:
     """A version in memory.
 
     Attributes:
-        signatures: Maps names to a `Function`.
-        description: What `assets/model.json` says; empty if there is none.
+        signatures: The `Function` of each signature, by name.
+        description: The content of `assets/model.json`; empty if there is none.
         pieces: A `Function` that finds the word pieces of texts; None if
             the folder has no vocabulary.
         special_pieces: The pieces before and after a text.
@@ -33,10 +33,10 @@ class Servable:
     def __init__(self, folder: Path):
         """Loads a version, and asks each signature that takes strings.
 
-        Raises what the engine raises if anything fails.
+        Raises the engine's error if anything fails.
         """
         tokenizer = self.pieces = None
-        # Folders of before have no names for other special tokens.
+        # Older folders have no names for other special tokens.
         with contextlib.suppress(FileNotFoundError, InputError):
             tokenizer = ListTokenizer.from_folder(folder / "assets")
             self.special_pieces = special_pieces(tokenizer)
@@ -55,6 +55,6 @@ def _warm_up(function: Function) -> None:
         if spec.dtype == object and spec.shape is not None
     }
     if texts.keys() == function.inputs.keys():
-        # Not every signature reads any string.
+        # Some signatures cannot read every string.
         with contextlib.suppress(InputError):
             function.call(texts)

@@ -18,10 +18,10 @@ class ServerState:
 
     Attributes:
         models: The models by name.
-        config: The settings.
-        limits: Counts what is in the server.
+        config: The settings of the server.
+        limits: The limits, which count what is in the server.
         metrics: The counters.
-        started: When the server started, in seconds.
+        started: The time at which the server started, in seconds.
         is_stopping: Whether /readyz says that the server is shutting down.
     """
 

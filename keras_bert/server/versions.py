@@ -19,7 +19,7 @@ from keras_bert.predict.versions import (
 from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
 
-_MAX_ENDED = 10  # of these many versions that ended, the status is kept
+_MAX_ENDED = 10  # of this many versions that ended, the status is kept
 
 
 @dataclasses.dataclass
@@ -27,11 +27,11 @@ class Version:
     """A version of a model.
 
     Attributes:
-        number: The name of its folder.
-        state: A State of TensorFlow Serving's ModelVersionStatus.
-        error: Why it could not be loaded.
+        number: The number that names the folder of the version.
+        state: The state, as in TensorFlow Serving's ModelVersionStatus.
+        error: The reason why the version could not be loaded.
         servable: The model, if it is loaded.
-        in_flight: How many requests it is answering.
+        in_flight: The number of requests that the version is answering.
     """
 
     number: int
@@ -44,18 +44,20 @@ class Version:
 class ModelVersions:
     """The newest version in a folder, and the versions that have a label.
 
-    `poll` takes in what has changed in the folder. A request that `use`d a
-    version keeps it until it ends.
+    `poll` loads what has changed in the folder. A request that `use`d a version
+    keeps the version until the request ends.
 
     Attributes:
-        failed_polls: How many polls have failed since the last one that worked.
-        store_error: The type of what the store raised in the last poll, or "".
+        failed_polls: The number of polls that have failed since the last poll
+            that worked.
+        store_error: The type of the store's error in the last poll, or "".
 
     Args:
         name: The name of the model.
-        folder: Its folder, with a folder for each version: 1, 2 ...
-        load: Loads the local folder of a version.
-        labels: Maps labels to versions.
+        folder: The folder of the model, with a folder for each version: 1, 2
+            ...
+        load: A function that loads the local folder of a version.
+        labels: The version of each label.
 
     Raises:
         InputError: If there is no version in the folder.
@@ -76,7 +78,8 @@ class ModelVersions:
         self._load = load
         self._lock = threading.Lock()
         self._versions: dict[int, Version] = {}
-        # The files of folders: as they were last seen, and when loading failed.
+        # The files of each folder as they were last seen, and when loading
+        # failed.
         self._seen: dict[int, dict] = {}
         self._failed: dict[int, dict] = {}
         self._has_changed = False
@@ -97,7 +100,7 @@ class ModelVersions:
     def use(self, number: int | None = None) -> Iterator[Version]:
         """Yields a loaded version, by default the newest.
 
-        Raises Refusal if there is none.
+        Raises Refusal if there is no such version.
         """
         with self._lock:
             loaded = self._loaded()
@@ -122,7 +125,7 @@ class ModelVersions:
         return self.labels[label]
 
     def versions(self) -> list[Version]:
-        """Returns all versions that are known, the newest first."""
+        """Returns all versions that are known, newest first."""
         versions = list(self._versions.values())
         return sorted(versions, key=lambda version: -version.number)
 
@@ -136,9 +139,9 @@ class ModelVersions:
         return not self._loaded() and not self._failed
 
     def poll(self) -> bool:
-        """Loads what is new, then lets go of what it replaces.
+        """Loads new versions, then lets go of the versions that they replace.
 
-        What the store raises is logged and counted; the next call tries again.
+        An error of the store is logged and counted; the next call tries again.
         Returns whether a version was loaded, or let go since the last call.
         """
         try:
@@ -176,7 +179,7 @@ class ModelVersions:
         }
 
     def _is_loaded(self, number: int, folder: Path) -> bool:
-        """Returns whether a version is loaded, or can be and now is."""
+        """Returns whether a version is loaded; loads it first if it can be."""
         if number in self._loaded():
             return True
         files = file_states(folder)
@@ -243,8 +246,9 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
     def poll() -> None:
         while not is_stopped.is_set():
             if any([model.poll() for model in models]):
-                # Otherwise a collection looks at all that TensorFlow keeps. It
-                # takes a second, and reading JSON leads to many.
+                # Otherwise a garbage collection looks at all that TensorFlow
+                # keeps. It takes a second, and reading JSON leads to many
+                # collections.
                 gc.unfreeze()
                 gc.collect()
                 gc.freeze()

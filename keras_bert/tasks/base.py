@@ -23,29 +23,29 @@ class Task:
             "token_classification", one of `labels` for each word; "span", a
             part of a text that answers a question; "embedding", a vector; or a
             kind of your own.
-        text_fields: The fields of a row that the model reads: one text, or
-            the two texts of a pair; for multiple choice a text and a list of
+        text_fields: The fields of a row that the model reads: one text, or the
+            two texts of a pair; for multiple choice a text and a list of
             endings; for token classification a list of words; for a span the
-            question and the context; for embedding a text, one of similar
-            meaning, and any number of different meaning, of which a row may
-            leave out the last ones. The served model takes the same names.
-        metrics: Names of the kind's metrics, the most important one first.
-        read: Called with the data folder (a pathlib.Path, or a UPath for a
-            URL) and a split; returns or yields rows, each a dict with the
-            text fields and "label", which a test set lacks. Training reads
-            them anew, one after the other. In the order of the kinds above, a
-            label is one of `labels`; a list of them; a number; the number of
-            the right ending, from 0, as a string; a list with a label for
-            each word; a list of answers, each a dict with "text" and
-            "answer_start" (in characters), which is empty if there is no
-            answer; or no label at all, or the similarity of two texts, a
-            number. Raises FileNotFoundError if the split has no file.
+            question and the context; for embedding a text, a text of similar
+            meaning, and any number of texts of different meaning, of which a
+            row may leave out the last. The served model takes the same names.
+        metrics: The names of the kind's metrics, most important first.
+        read: A function of the data folder (a pathlib.Path, or a UPath for a
+            URL) and a split. It returns or yields rows, each a dict with the
+            text fields and "label", which a test set lacks. Training reads the
+            rows anew, one after the other. In the order of the kinds above, a
+            label is one of `labels`; a list of them; a number; the index of the
+            right ending, from 0, as a string; a list with a label for each
+            word; a list of answers, each a dict with "text" and "answer_start"
+            (in characters), which is empty if there is no answer; or no label
+            at all, or the similarity of two texts, a number. The function
+            raises FileNotFoundError if the split has no file.
         labels: The names of the labels, in the order of their ids.
-        settings: Settings of the kind that differ from its defaults.
+        settings: The settings of the kind that differ from its defaults.
         validation_splits: The splits to evaluate on; the first one chooses
             the best checkpoint.
-        test_files: For each split without labels, the name of the file that
-            its predictions are written to.
+        test_files: The name of the file for the predictions of each split
+            without labels.
 
     Example:
         >>> from keras_bert.tasks import readers

@@ -1,4 +1,4 @@
-"""Files of the CoNLL shared tasks: a word and its tag on a line.
+"""Files of the CoNLL shared tasks: one word and its tag per line.
 
 CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) has names of four types.
 """
@@ -28,8 +28,8 @@ def conll(
 
     A blank line ends a row. A row has `words` and, if the file has more than
     one column, `label`, a tag for each word. Lines with `-DOCSTART-` are
-    skipped. If the labels have B-, an entity that begins with I-, as in IOB1,
-    begins with B- instead.
+    skipped. If the labels have B-, the I- at the beginning of an entity, as in
+    IOB1, becomes B-.
     """
     return reader(
         lambda path, labeled: (

@@ -46,7 +46,7 @@ def _same(*names: str) -> dict[str, int | str]:
 def _read_mnli(data_dir: Path, split: str) -> Iterator[Row]:
     folder = to_path(data_dir)
     if split == "diagnostic" and not (folder / "diagnostic.tsv").is_file():
-        # Older download scripts make a folder of its own for this file.
+        # Older download scripts make a separate folder for this file.
         folder = folder.parent / "diagnostic"
     return _MNLI_FILES(folder, split)
 

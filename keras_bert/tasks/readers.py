@@ -50,13 +50,13 @@ def tsv(
     it is read without the outer quotes. `csv` reads files in which all fields
     have such quotes, or line breaks inside quotes.
 
-    `columns` maps a field to its column: its number from 0, or its name in
-    the header. Splits without labels have the columns `test_columns`, if
-    given. With `header=False`, a file has a header only if a column is given
-    by its name. A blank line is skipped, unless a text is all that a line has.
-    A line with a wrong number of columns raises InputError. With
-    `leave_out_broken`, such lines of splits with labels are skipped, and the
-    log counts them; a split without labels must keep its number of rows.
+    `columns` maps a field to its column: the index from 0, or the name in the
+    header. Splits without labels have the columns `test_columns`, if given.
+    With `header=False`, a file has a header only if a column is given by its
+    name. A blank line is skipped, unless a text is all that a line has. A line
+    with a wrong number of columns raises InputError. With `leave_out_broken`,
+    such lines of splits with labels are skipped, and the log counts them; a
+    split without labels must keep its number of rows.
     """
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
@@ -151,7 +151,7 @@ def reader(
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a file of UTF-8 without their ends.
+    """Yields the lines of a UTF-8 file without line breaks.
 
     Raises InputError if the file is not UTF-8.
     """

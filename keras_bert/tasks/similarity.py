@@ -1,15 +1,15 @@
 """How similar two sentences are: KorSTS, and tasks of sentence embeddings.
 
-KorSTS (Ham et al. 2020) has Korean sentences and numbers from 0 to 5. As
-embeddings, the similarity of the pairs of glue/stsb (Cer et al. 2017) and of
-korsts is the cosine of two vectors.
+KorSTS (Ham et al. 2020) has Korean sentences and numbers from 0 to 5.
+embedding/stsb and embedding/korsts have the pairs of glue/stsb (Cer et al.
+2017) and korsts; the similarity of a pair is the cosine of two vectors.
 
 embedding/nli trains on natural language inference: SNLI (Bowman et al. 2015)
 and MNLI (Williams et al. 2018) as triplets of a premise, a sentence that
 follows from it, and one that contradicts it. The development set of STS-B
-validates. The data folder has the folders `nli`, of which all files *.jsonl and
-*.jsonl.gz are read, with `premise`, `hypothesis` and `label` on each line; and
-`glue/STS-B`, the official one.
+validates. The data folder contains two folders. From `nli`, all files *.jsonl
+and *.jsonl.gz are read, with `premise`, `hypothesis` and `label` on each line.
+`glue/STS-B` is the official folder.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.tasks import glue, readers
 from keras_bert.tasks.base import Row, Task
 
-# Annotators of SNLI did not agree on the label "-".
+# The label "-" of SNLI means that the annotators did not agree.
 _LABELS = ("entailment", "neutral", "contradiction", "-")
 _TRIPLET = ("sentence1", "sentence2", "negative")
 _STSB = glue.TASKS["glue/stsb"]
@@ -64,8 +64,8 @@ def _rows(file: Path) -> Iterator[Row]:
 def _triplets(rows: Iterable[Row]) -> Iterator[Row]:
     """Yields a row for each entailment of a premise with a contradiction.
 
-    If a premise has fewer contradictions, they are used again. All premises
-    are in memory at once: one may occur in several places.
+    If a premise has fewer contradictions, they are used again. All premises are
+    in memory at once, because a premise may occur several times.
     """
     premises: dict[str, dict[str, dict[str, None]]] = {}
     for row in rows:

@@ -16,7 +16,7 @@ def read_squad(
 ) -> Sequence[Row]:
     """Reads `id`, `question`, `context` and, as label, all gold answers.
 
-    Raises InputError if the file is not of SQuAD's form, if an answer starts
+    Raises InputError if the file is not in SQuAD's format, if an answer starts
     outside of its context, or, unless `answers_may_be_missing`, if a question
     has no answer. An answer may differ from the context at its start, as in
     files of other data sets; training skips it.
@@ -75,7 +75,7 @@ def _label(question: Any, context: str, place: str) -> list[Row]:
         if not isinstance(start, int) or not 0 <= start < len(context):
             raise InputError(
                 f"Answer {text!r} of {place} has the answer_start {start!r}; "
-                "give the number of its first character in the context of "
+                "give the index of its first character in the context of "
                 f"{len(context)} characters."
             )
         label.append({"text": text, "answer_start": start})

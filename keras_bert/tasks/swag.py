@@ -17,7 +17,7 @@ _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
 def _row(columns: Row) -> Row:
-    """Puts what an ending begins with, if the file has it, before each one."""
+    """Puts the start of the endings, if the file has it, before each ending."""
     start = f"{columns['start']} " if "start" in columns else ""
     row = {
         "context": columns["context"],

@@ -1,4 +1,4 @@
-"""A data set of tensorflow-datasets -> the rows of a task."""
+"""A tensorflow-datasets data set -> the rows of a task."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +18,10 @@ def read_tfds(
     """Reads a split as `task.read` does, without a network.
 
     Rows come one after the other from disk, unless the data set has `idx`, the
-    number of the row in the official file: then they are sorted in memory.
+    index of the row in the official file: then the rows are sorted in memory.
 
     Args:
-        task: Says which fields and labels the rows have.
+        task: The task, which names the fields and the labels of the rows.
         name: The name in tensorflow-datasets, such as "glue/mnli".
         data_dir: The folder in which tensorflow-datasets prepared the data set.
         split: The name of the split in the task.
@@ -93,7 +93,7 @@ def _label_names(task: Task, name: str, feature: Any) -> Any:
     names = getattr(feature, "names", None)
     if names is None or set(names) == set(task.labels):
         return names
-    # Official files have 0 and 1 for the names of tensorflow-datasets.
+    # Official files have 0 and 1 where tensorflow-datasets has names.
     if task.labels == tuple(str(i) for i in range(len(names))):
         return task.labels
     raise InputError(

@@ -1,4 +1,4 @@
-"""Texts -> the tokens that were added to a vocabulary, and what is between."""
+"""Texts -> the tokens added to a vocabulary, and the text between them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ _SPACE = r"[\s\p{Z}\x{0B}\x{85}]"
 class AddedTokens:
     """Finds tokens in texts before these are split, as `tokenizers` does.
 
-    Of those that begin first, the longest is found.
+    Of the tokens that begin first in a text, the longest is found.
 
     Args:
-        tokens: The tokens; of two with one spelling, the first is found.
-        clean: Cleans texts; None to leave them as they are.
+        tokens: The tokens; of two with the same spelling, the first is found.
+        clean: The function that cleans texts; None to leave them as they are.
         splits_cjk: Whether each ideograph is a word.
-        trims: Whether the place of a token leaves out the spaces around it.
+        trims: Whether the span of a token leaves out the spaces around it.
         of_bert: Whether a space in a token stands for any white space, and
             texts may have invalid bytes.
     """
@@ -65,10 +65,10 @@ class AddedTokens:
         tokenize: Callable[[tf.Tensor], Sequence[tf.RaggedTensor]],
         unit: str = "",
     ) -> Sequence[tf.RaggedTensor]:
-        """Texts [B] -> ids, and places, of their tokens, [B, (tokens)].
+        """Texts [B] -> ids of their tokens, and their spans, [B, (tokens)].
 
-        `tokenize` does it for texts without added tokens. The places are
-        starts and ends in a unit, such as BYTE, if one is given.
+        `tokenize` does this for texts without added tokens. The spans are
+        starts and ends in a unit, such as BYTE; there are none without one.
         """
         if not self._pattern:
             return tokenize(texts)
@@ -96,13 +96,13 @@ class AddedTokens:
         return columns
 
     def _find(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
-        """Texts [B] -> their parts, [B, (parts)], and numbers of tokens, [P].
+        """Texts [B] -> their parts [B, (parts)], and the token of each, [P].
 
-        The number of a part between tokens is -1.
+        It is an index into the added tokens, or -1 for a part between tokens.
         """
         if self._has_invalid_bytes:
-            # Cleaning removes the mark of `split` as it removes another byte
-            # that is never valid.
+            # The mark of `split` becomes another byte that is never valid:
+            # cleaning removes both.
             parts = tf.strings.split(texts, text_ops.CUT)
             parts = parts.with_values(tf.strings.join([parts.values, b"\xfe"]))
             joined = tf.strings.reduce_join(parts, axis=-1)
@@ -153,12 +153,12 @@ class AddedTokens:
     def _take_spaces(
         self, parts: tf.RaggedTensor, numbers: tf.Tensor
     ) -> tf.RaggedTensor:
-        """Moves white space that tokens take from the parts around them."""
+        """Moves to tokens the white space that they take from other parts."""
         rows, tokens = parts.value_rowids(), self._tokens
         takes_before = self._flags([x.lstrip for x in tokens], numbers)
         takes_after = self._flags([x.rstrip for x in tokens], numbers)
         rest = tf.where(numbers < 0, parts.values, "")
-        # A token does not take what the one before it has taken.
+        # A token does not take what the token before it has taken.
         taken: list[tf.Tensor] = []
         for takes, pattern in (
             (_beside(rows, takes_after, False)[0], f"^{_SPACE}+"),
@@ -184,13 +184,13 @@ class AddedTokens:
         return is_word
 
     def _flags(self, flags: list[bool], numbers: tf.Tensor) -> tf.Tensor:
-        """Returns the flag of each number; False for -1."""
+        """Returns the flag of each token in `numbers`; False for -1."""
         return tf.gather([*flags, False], numbers % (len(flags) + 1))
 
     def _places(
         self, parts: tf.RaggedTensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
-        """Returns where tokens start and end in their parts, and the parts."""
+        """Returns the spans of tokens in their parts, and where parts start."""
         texts = parts.values
         if unit != "BYTE":  # invalid bytes are not characters
             texts = text_ops.drop_invalid(texts)
@@ -212,7 +212,7 @@ class AddedTokens:
 def _beside(
     rows: tf.Tensor, values: tf.Tensor, none: Any
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the value before each one, and the value after it, in its row."""
+    """Returns the value before each value in its row, and the value after."""
     is_one_row = rows[1:] == rows[:-1]
     end = tf.fill(tf.shape(values[:1]), none)
     before = tf.concat([end, tf.where(is_one_row, values[:-1], none)], axis=0)

@@ -1,8 +1,8 @@
 """Lines of text -> the pieces that a Unigram or BPE vocabulary lacks.
 
 A new piece joins neighbouring pieces of a word, so the rest of the text is
-split as before. Words are runs of letters: what a tokenizer splits before it
-looks for pieces, such as punctuation, is not joined.
+split as before. Words are runs of letters. What a tokenizer splits off before
+it looks for pieces, such as punctuation, is not joined.
 """
 
 import collections
@@ -35,9 +35,9 @@ def choose_joins(
 ) -> Joins:
     """Chooses at most `num_pieces` pieces that make a text shorter.
 
-    The two neighbours that are most frequent in the text become one piece,
-    again and again. This is BPE on pieces in place of characters, so the
-    trainer of `tokenizers` does it.
+    Again and again, the most frequent pair of neighbours in the text becomes
+    one piece. This is BPE on pieces instead of characters, so the BPE trainer
+    of `tokenizers` does it.
 
     Raises InputError if that package is not installed.
     """
@@ -75,7 +75,8 @@ def join_words(
 ) -> Joins:
     """Returns the joins that make each word one piece where a space precedes.
 
-    With `in_pairs`, as BPE needs it, there are also the pieces on the way.
+    With `in_pairs`, as BPE needs it, the result includes the pieces that arise
+    on the way.
 
     Raises InputError for a line that is not a word, or has a character that
     the tokenizer does not know.
@@ -105,7 +106,7 @@ def join_words(
 
 
 def sources_of(joins: Joins, vocab: Iterable[str]) -> list[list[int]]:
-    """Returns the ids of the old pieces of which each new piece is made."""
+    """Returns the ids of the old pieces that each new piece consists of."""
     sources = {piece: [i] for i, piece in enumerate(vocab)}
     for piece, parts in joins.items():
         sources[piece] = [i for part in parts for i in sources[part]]

@@ -1,6 +1,6 @@
 """Chooses the tokens that the masked LM predicts, and replaces them.
 
-The random numbers depend on a row only, not on its batch. (A seed of
+The random numbers of a row do not depend on its batch. (A seed of
 `tf.random.stateless_uniform` is for a whole batch.) The generator is SplitMix64
 (Steele, Lea and Flood 2014), which is a function of a counter.
 """
@@ -29,10 +29,10 @@ class MaskedLMMasker(tf.Module):
     stay.
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
-    if it would exceed the number. Each piece is still replaced by itself. A
-    word is a piece that begins one and all following pieces that do not: those
-    with ##, or without the mark for a space. After [CLS], [SEP] or a cut, any
-    piece begins a word.
+    if it would exceed the number of tokens. Each piece is still replaced
+    independently. A word is a piece that begins a word, with all following
+    pieces that continue it: pieces with ##, or without the mark for a space.
+    After [CLS], [SEP] or a cut, any piece begins a word.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -76,7 +76,7 @@ class MaskedLMMasker(tf.Module):
         Returns:
             The features with masked `input_ids`, and int32
             `masked_lm_positions` and `masked_lm_ids` and float32
-            `masked_lm_weights`, all [B, P], in the order of the text.
+            `masked_lm_weights`, all [B, P], in text order.
 
         Raises:
             InputError: If the ids or the seeds are not integers with a row for
@@ -108,7 +108,7 @@ class MaskedLMMasker(tf.Module):
         else:
             chosen = self._choose_tokens(candidate, num_to_predict, seeds)
         positions = self._positions_of(chosen)
-        # Until here, an unused prediction has the position seq_length.
+        # So far, an unused prediction has the position seq_length.
         is_used = positions < seq_length
         weights = tf.cast(is_used, tf.int32)
         positions *= weights
@@ -194,7 +194,7 @@ def _choose_words(
     before = tf.pad(candidate[:, :-1], [[0, 0], [1, 0]])
     begins = candidate & ~(continues_word & before)
     word = tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1  # [B, S]
-    # The last number is for the tokens outside of words.
+    # The last index is for the tokens outside of words.
     word = tf.where(candidate, word, seq_length)
     size = seq_length + 1
     sizes = tf.math.bincount(word, minlength=size, maxlength=size, axis=-1)
@@ -227,7 +227,7 @@ def row_bits(seeds: tf.Tensor, stream: int, columns: tf.Tensor) -> tf.Tensor:
 
     Args:
         seeds: Integers [B, any number], such as (seed, epoch, record).
-        stream: Each number gives independent bits.
+        stream: The index of a stream; streams are independent of each other.
         columns: Integers [columns] or [B, columns]; the same column of the
             same row always has the same bits.
     """

@@ -11,12 +11,12 @@ class MaskingConfig(CheckedSettings):
     """The settings of a `MaskedLMMasker`; the defaults are the paper's.
 
     Attributes:
-        max_predictions_per_seq: At most this many tokens of a sequence are
-            predicted.
+        max_predictions_per_seq: The largest number of tokens to predict in a
+            sequence.
         masked_lm_prob: Share of the tokens to predict.
-        mask_rate: Share of the tokens to predict that become [MASK].
-        random_rate: Share of the tokens to predict that become a random
-            token; the rest stay unchanged.
+        mask_rate: Share of the predicted tokens that become [MASK].
+        random_rate: Share of the predicted tokens that become a random token;
+            the rest stay unchanged.
         do_whole_word_mask: Whether a word is masked with all its pieces.
     """
 

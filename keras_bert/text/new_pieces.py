@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 
 INSIDE = "##"
-# Bounds time and memory; rarer words decide on no piece.
+# Bounds time and memory; rarer words are not considered.
 _MAX_WORDS = 500_000
 # Fewer occurrences would hardly train a new piece.
 _MIN_COUNT = 5
@@ -21,9 +21,9 @@ def choose_new_pieces(
 ) -> list[str]:
     """Chooses at most `num_pieces` pieces that make a text shorter.
 
-    First come characters that make words readable that were [UNK], at most a
-    quarter of all. Then comes again and again the piece that saves the most
-    tokens of the text, beside those that were chosen before. It joins
+    First come the characters without which words are [UNK], at most a quarter
+    of all new pieces. Then, one at a time, comes the piece that saves the most
+    tokens of the text, given the pieces that were chosen before. It joins
     neighbouring pieces of a word, so the rest of the word is split as before.
     """
     ranked = _ranked(word_counts)[:_MAX_WORDS]
@@ -73,7 +73,7 @@ def split_word(word: str, pieces: Collection[str]) -> list[str]:
 
 
 def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The most frequent first; equally frequent ones in the order of names."""
+    """Returns the names and counts, most frequent first, ties by name."""
     return sorted(counts.items(), key=lambda x: (-x[1], x[0]))
 
 
@@ -83,7 +83,7 @@ def _join(
     pieces: set[str],
     num_pieces: int,
 ) -> list[str]:
-    """Adds to the pieces and returns those that save the most tokens.
+    """Chooses the pieces that save the most tokens; adds them to `pieces`.
 
     `splits` are the pieces of the words that may change.
     """
@@ -96,8 +96,8 @@ def _join(
     for word, split in splits.items():
         for piece, num_joined in _joined(split, pairs):
             saved[piece] += counts[word] * (num_joined - 1)
-    # What a piece saves falls while others are chosen, so the numbers in the
-    # heap are upper bounds. Only the first one has to be counted anew.
+    # A piece saves less and less while others are chosen, so the numbers in
+    # the heap are upper bounds. Only the first one has to be counted again.
     heap = [(-n, piece) for piece, n in saved.items() if n >= _MIN_COUNT]
     heapq.heapify(heap)
     words_with: dict = {

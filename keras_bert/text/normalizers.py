@@ -1,7 +1,7 @@
 """The normalizers of a `tokenizer.json`, in operations of plain TensorFlow.
 
-Each changes characters as the package `tokenizers` does, also where that is
-surprising, and keeps track of the character of the text that each comes from.
+Each changes characters as the package `tokenizers` does, even where that is
+surprising, and keeps track of the original character behind each new one.
 """
 
 import base64
@@ -36,10 +36,10 @@ class Characters(NamedTuple):
     """The characters of texts, text after text, [C].
 
     Attributes:
-        codes: Their code points, int32.
-        rows: The number of the text of each, int64, in rising order.
-        sources: The number of the character, among those of all original
-            texts, that each stands for, int32.
+        codes: The code points, int32.
+        rows: The index of each character's text, int64, in ascending order.
+        sources: The index of the original character that each one stands for,
+            among the characters of all original texts, int32.
     """
 
     codes: tf.Tensor
@@ -65,9 +65,9 @@ class Characters(NamedTuple):
     ) -> Self:
         """Returns other characters, which stand for these.
 
-        The changes tell how `tokenizers` aligns them: 0 for a character that
-        takes the place of the next one here, -n if it takes the place of n
-        more, and 1 if it is inserted.
+        `changes` says how `tokenizers` aligns each of them: 0 if it replaces
+        the next character here, -n if it replaces n more, and 1 if it is
+        inserted.
         """
         taken = tf.where(changes > 0, 0, 1 - changes)
         index = tf.cumsum(taken, exclusive=True)
@@ -112,7 +112,7 @@ class _Expansions:
         expansions: Mapping[int, Sequence[int]],
         more: Sequence[Sequence[int]] = (),
     ):
-        """Takes expansions of code points, and more, numbered after them."""
+        """Takes expansions of code points, and `more`, with later indices."""
         numbers = np.zeros(sys.maxunicode + 1, np.int32)
         numbers[[*expansions]] = np.arange(len(expansions)) + 1
         self.number = CodePointTable(numbers)
@@ -124,10 +124,10 @@ class _Expansions:
     def __call__(
         self, codes: tf.Tensor, numbers: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Code points [C], and the numbers of their expansions, 0 for none.
+        """Takes code points [C], and the index of each expansion, 0 for none.
 
-        Returns the new code points, the place of the old one that each is
-        from, and its number in the expansion, int32 [N].
+        Returns the new code points, the index of the old code point that each
+        is from, and the index of each in its expansion, int32 [N].
         """
         lengths = tf.gather(self._lengths, numbers)
         places = tf.repeat(tf.range(tf.size(codes)), lengths)
@@ -148,7 +148,7 @@ class Normalizer:
     """A step that changes the characters of texts.
 
     Attributes:
-        plain: The expression of texts that it does not change.
+        plain: The regular expression of the texts that it does not change.
     """
 
     plain: str
@@ -176,8 +176,8 @@ def unicode_form(form: str, *, is_newest: bool = False) -> "UnicodeForm":
 class UnicodeForm(Normalizer):
     """NFC, NFD, NFKC or NFKD of Unicode (Standard Annex 15).
 
-    It knows the characters that `tokenizers` normalizes or, if it is of the
-    newest Unicode, all that Python knows.
+    It knows the characters that `tokenizers` normalizes or, with `is_newest`,
+    all characters that Python knows.
     """
 
     def __init__(self, form: str, *, is_newest: bool = False):
@@ -294,9 +294,9 @@ class UnicodeForm(Normalizer):
 class Charsmap(Normalizer):
     """The rules of a SentencePiece model for characters and their clusters.
 
-    A cluster is a character with its marks. One of at most 5 bytes becomes what
-    its shortest beginning with a rule becomes, as in `tokenizers`; in a longer
-    one, each character is changed by itself.
+    A cluster is a character with its marks. A cluster of at most 5 bytes
+    becomes what its shortest beginning with a rule becomes, as in `tokenizers`.
+    In a longer cluster, each character is changed by itself.
     """
 
     def __init__(self, precompiled: str):
@@ -362,7 +362,7 @@ class Charsmap(Normalizer):
         codes, places, within = self._expand(codes[stays], numbers)
         rows = tf.gather(unit_rows, places)
         changes = tf.cast(within >= tf.gather(taken, places), tf.int32)
-        # What is lost counts to the character before it in the text.
+        # What is lost counts as part of the character before it in the text.
         counts = tf.math.unsorted_segment_sum(
             tf.ones_like(places), places, tf.size(taken)
         )
@@ -379,7 +379,7 @@ class Charsmap(Normalizer):
 
 
 def _read_rules(compiled: bytes) -> dict[str, str]:
-    """Reads the rules for at most 5 bytes, from a trie of double arrays."""
+    """Reads the rules for at most 5 bytes, from a double-array trie."""
     size = int.from_bytes(compiled[:4], "little")
     units = np.frombuffer(compiled[4 : 4 + size], "<u4").tolist()
     texts = compiled[4 + size :]
@@ -405,7 +405,7 @@ def _read_rules(compiled: bytes) -> dict[str, str]:
 
 
 class CharacterMap(Normalizer):
-    """Puts characters in the place of one; none to remove it."""
+    """Replaces a character with others, or with none to remove it."""
 
     def __init__(self, expansions: Mapping[int, Sequence[int]]):
         self._expand = _Expansions(expansions)
@@ -461,7 +461,7 @@ def bert_normalizers(
 
 
 class Spaces(Normalizer):
-    """Puts one character in the place of spaces that follow each other."""
+    """Replaces a run of several spaces with one character."""
 
     def __init__(self, content: str):
         self._content = content

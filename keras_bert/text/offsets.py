@@ -10,9 +10,9 @@ from keras_bert.text.text_ops import num_bytes
 
 
 class TokensWithOffsets(NamedTuple):
-    """Ids, and the part of the text from start to end that each token is.
+    """The ids of tokens, and the span of the text that each token covers.
 
-    All are int32 RaggedTensors [B, (tokens)]. Bytes are those of the UTF-8
+    All are int32 RaggedTensors [B, (tokens)]. Bytes are counted in the UTF-8
     string; characters are code points, as in a Python string. An invalid byte
     counts as a byte, but not as a character.
     """
@@ -31,7 +31,7 @@ class TokensWithOffsets(NamedTuple):
         starts: tf.RaggedTensor,
         ends: tf.RaggedTensor,
     ) -> Self:
-        """Adds the places in bytes; takes those in characters."""
+        """Takes the spans in characters, and adds the spans in bytes."""
         starts, ends = starts.values, ends.values
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"
@@ -56,15 +56,16 @@ def locate(
     clean: Characters,
     sizes: tf.Tensor,
 ) -> Sequence[tf.RaggedTensor]:
-    """Places in clean texts, in bytes -> places in texts, in characters.
+    """Spans in clean texts, in bytes -> spans in texts, in characters.
 
     A token does not include removed characters at its ends.
 
     Args:
         columns: The ids, their starts and their ends, [B, (tokens)].
         chars: The characters of the texts.
-        clean: What they became.
-        sizes: The bytes of these, int32 [C]; 0 for one that is removed.
+        clean: The characters of the clean texts.
+        sizes: The number of bytes of each clean character, int32 [C]; 0 for a
+            character that is removed.
     """
     ids, starts, ends = columns
     rows = ids.value_rowids()

@@ -27,7 +27,7 @@ class Packed(NamedTuple):
     truncated: tf.Tensor
 
     def truncation_info(self) -> dict[str, tf.Tensor]:
-        """Returns what an answer says of each text; see `truncation_info`."""
+        """Returns what an answer says about a text; see `truncation_info`."""
         return truncation_info(self.features["input_ids"], self.truncated)
 
 
@@ -39,9 +39,9 @@ def truncation_info(
     """Returns `truncated`, bool [B], and `num_tokens`, int32 [B], of each row.
 
     Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples of several
-    sequences, whose special tokens count. `rows` [N] are the numbers of the
-    rows of the examples, by default one row for each example. By default, no
-    row is truncated.
+    sequences, whose special tokens count. `rows` [N] is the index of each
+    example's row; by default, each example is a row. By default, no row is
+    truncated.
     """
     lengths = input_ids.row_lengths(axis=-1)
     if isinstance(lengths, tf.RaggedTensor):
@@ -65,8 +65,9 @@ class BertPreprocessor(CheckedSettings, tf.Module):
     differ. It works eagerly, in `dataset.map` and in a SavedModel.
 
     With a `doc_stride`, it cuts texts into overlapping windows, [CLS] tokens
-    [SEP]. The windows of a long text are full: the last one ends with the
-    text. A text that fits into one window has the same features as without.
+    [SEP]. All windows of a long text are full: the last window ends where the
+    text ends. A text that fits into one window has the same features as
+    without a `doc_stride`.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -78,11 +79,11 @@ class BertPreprocessor(CheckedSettings, tf.Module):
 
     Attributes:
         tokenizer: The `BertTokenizer`.
-        max_seq_length: The longest sequence; longer texts are cut.
+        max_seq_length: The longest sequence, in tokens; longer texts are cut.
         doc_stride: Tokens from the start of one window to the start of the
-            next; fewer if a window has room for fewer. 0 for no windows.
-        max_num_windows: How many windows of a text to keep, from the first on;
-            0 for all.
+            next, but at most what fits into a window. 0 for no windows.
+        max_num_windows: The number of windows of a text to keep, from the
+            first on; 0 for all.
     """
 
     tokenizer: BertTokenizer
@@ -108,7 +109,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
 
         Raises:
             InputError: If these are not strings of one dimension, such as a
-                list of pairs, or not as many second texts as first ones.
+                list of pairs, or there are not as many second texts as first.
         """
         return pad(self.pack(first, second).features)
 
@@ -125,7 +126,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
     def pack_columns(
         self, first: tf.Tensor, second: tf.Tensor | None = None
     ) -> Packed:
-        """Does the same for tensors; it has one graph for all sizes."""
+        """Like `pack`, for tensors; it has one graph for all sizes."""
         columns = [first] if second is None else [first, second]
         segments = [self.tokenizer(texts) for texts in columns]
         if not self.doc_stride:

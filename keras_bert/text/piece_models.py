@@ -1,7 +1,7 @@
 """Words -> the ids of their pieces, in operations of plain TensorFlow.
 
-A model gets strings [W] and returns `Pieces`. The results are those of the
-package `tokenizers`, also where two ways to split a word are equally good.
+A model takes strings [W] and returns `Pieces`. The results are the same as in
+the package `tokenizers`, even where two ways to split a word are equally good.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,15 +20,15 @@ _NO_RANK = np.int64(2**62)
 
 
 class BytePairs:
-    """Byte-pair encoding: joins the neighbours of the lowest rank first.
+    """Byte-pair encoding: joins the neighbours with the lowest rank first.
 
     Sennrich et al. 2016 (arXiv 1508.07909), on bytes. Words are cut between
-    bytes that no piece has side by side, so that a long one is split in parts
-    at once.
+    bytes that no piece has side by side, so that all parts of a long word are
+    split at the same time.
 
     Args:
         byte_ids: The ids of the 256 bytes.
-        merges: The ids of what pairs of ids become, in the order of ranks.
+        merges: The id that each pair of ids becomes, in the order of ranks.
 
     Raises:
         InputError: If a merge comes before the merges that make its parts.
@@ -79,7 +79,7 @@ class BytePairs:
     def _ranks_at(
         self, places: tf.Tensor, ids: tf.Tensor, parts: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the rank of the pair that begins at each of the places."""
+        """Returns the rank of the pair that begins at each index."""
         following = tf.minimum(places + 1, tf.size(ids) - 1)
         left, right = (
             tf.cast(tf.gather(ids, x), tf.int64) for x in (places, following)
@@ -99,7 +99,7 @@ class BytePairs:
         ends: tf.Tensor,
         *done: tf.Tensor,
     ) -> tuple:
-        """Joins the pairs of the lowest rank in each part of a word.
+        """Joins the pairs with the lowest rank in each part of a word.
 
         Parts without such a pair are done.
         """
@@ -136,14 +136,14 @@ class BytePairs:
 class Unigram:
     """The most probable pieces of a word, as in SentencePiece.
 
-    Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the algorithm of
-    Viterbi. A character that is not a piece is unknown; unknown characters in
-    a row are one piece.
+    Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the Viterbi
+    algorithm. A character that is not a piece is unknown; unknown characters
+    in a row are one piece.
 
     Args:
         scores: The score of each piece, by its id.
-        pieces: The ids of the pieces that occur in words.
-        unk_id: The id of what is unknown.
+        pieces: The pieces that occur in words, with their ids.
+        unk_id: The id of unknown characters.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Unigram:
     ):
         self._trie = Trie(pieces)
         self._scores = np.array(scores)
-        # Of what is not a piece: a single character is unknown.
+        # The scores of what is not a piece: a single character is unknown.
         self._unknown = np.full(self._trie.longest, -np.inf)
         self._unknown[-1] = min(scores) - 10
         self._unk_id = unk_id
@@ -161,7 +161,7 @@ class Unigram:
         starts, lengths, ids = self._trie.matches(
             chars.codes, chars.room, tf.zeros_like(chars.codes)
         )
-        # At the last character of each piece, by length, the longest first.
+        # The scores at the last character of each piece, longest piece first.
         longest, size = self._trie.longest, tf.size(chars.codes)
         places = (starts + lengths) * longest - lengths
         scores = tf.tensor_scatter_nd_update(
@@ -193,7 +193,7 @@ class Unigram:
     def _best(self, chars: Chars, scores: tf.Tensor) -> tf.Tensor:
         """Returns the column of the best piece that ends at each character.
 
-        Of equal ones, the longest is the best.
+        If several are equally good, the longest is the best.
         """
         order = tf.argsort(-chars.lengths, stable=True)
         firsts = tf.gather(chars.splits, order)
@@ -220,15 +220,15 @@ class Unigram:
 
 
 class WordPiece:
-    """The longest piece that a word begins with, again and again.
+    """Takes the longest piece that a word begins with, again and again.
 
-    As in google-research/bert, tokenization.py. A word that is not made of
+    As in google-research/bert, tokenization.py. A word that does not consist of
     pieces, or is too long, is unknown.
 
     Args:
-        pieces: The ids of the pieces; ## marks those inside of words.
-        unk_id: The id of what is unknown.
-        max_chars_per_word: The characters of the longest known word.
+        pieces: The pieces with their ids; ## marks pieces inside of words.
+        unk_id: The id of an unknown word.
+        max_chars_per_word: The longest word that can be known, in characters.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class KnownWords(tf.Module):
         others, index = tf.unique(words[is_other])
         others = self._model(others)
         rows = tf.where(is_other)
-        # The rows of the others come after those of all words.
+        # The rows of the others come after the rows of all words.
         rows = tf.tensor_scatter_nd_update(
             tf.range(tf.size(ids)), rows, index + tf.size(ids)
         )
@@ -334,7 +334,7 @@ class KnownWords(tf.Module):
     ) -> list[tf.RaggedTensor]:
         """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
 
-        Starts and ends are places in the word, in bytes.
+        Starts and ends are offsets in the word, in bytes.
         """
         pieces = self(words.values)
         columns = (pieces.ids, pieces.starts, pieces.ends)

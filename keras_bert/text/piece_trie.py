@@ -48,11 +48,12 @@ class Trie:
 
         Args:
             codes: The code points, int32 [C].
-            room: How many of them a piece that begins here may have, int32 [C].
+            room: The largest length of a piece that begins at each code point,
+                int32 [C].
             nodes: The node from which each path begins, int64 [C].
 
         Returns:
-            The places where the pieces begin, their lengths and ids, int32 [P].
+            The index where each piece begins, its length and id, int32 [P].
         """
 
         codes = tf.pad(codes, [[0, self.longest]])
@@ -93,13 +94,14 @@ class Chars(NamedTuple):
     """The characters of words, one word after the other, [C].
 
     Attributes:
-        codes: Their code points, int64.
-        rows: The number of the word of each, int32.
-        places: The number of each in its word, int32.
-        room: How many characters of the word are not before it, int32.
-        byte_ends: The byte of the word at which each ends, int32.
-        lengths: How many characters each word has, int32 [W].
-        splits: Where each word begins, int32 [W].
+        codes: The code points, int64.
+        rows: The index of each character's word, int32.
+        places: The index of each character in its word, int32.
+        room: The number of characters from each one to the end of its word,
+            int32.
+        byte_ends: The byte of the word at which each character ends, int32.
+        lengths: The number of characters of each word, int32 [W].
+        splits: The index of the first character of each word, int32 [W].
     """
 
     codes: tf.Tensor
@@ -132,10 +134,10 @@ class Chars(NamedTuple):
         )
 
     def walk(self, begins: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
-        """Returns the characters on the way from some of them, in rising order.
+        """Returns the indices of all characters on a way, in ascending order.
 
-        Takes the step from each character to the next one, int32 [C]; a step
-        of 0 ends the way.
+        The ways start at `begins`. `steps` is the step from each character to
+        the next one on a way, int32 [C]; a step of 0 ends the way.
         """
 
         def go(places: tf.Tensor, found: tf.Tensor) -> tuple:

@@ -12,8 +12,8 @@ class Pieces(NamedTuple):
     """The pieces of words, ragged [W, (pieces)].
 
     Attributes:
-        ids: Their ids, int32.
-        ends: The byte of the word at which each ends, int32.
+        ids: The ids of the pieces, int32.
+        ends: The byte of the word at which each piece ends, int32.
     """
 
     ids: tf.RaggedTensor
@@ -21,7 +21,7 @@ class Pieces(NamedTuple):
 
     @property
     def starts(self) -> tf.RaggedTensor:
-        """The byte of the word at which each begins, int32."""
+        """The byte of the word at which each piece begins, int32."""
         is_first = begins_row(self.ends.value_rowids())
         before = tf.roll(self.ends.values, 1, 0)
         return self.ends.with_values(tf.where(is_first, 0, before))
@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
     def of_rows(
         cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
     ) -> "Pieces":
-        """Makes them of flat values and the number of the word of each."""
+        """Makes pieces from flat values and the index of each value's word."""
         return cls(
             *(
                 tf.RaggedTensor.from_value_rowids(

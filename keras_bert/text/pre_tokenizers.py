@@ -1,6 +1,6 @@
 """The pre-tokenizers of a `tokenizer.json`, in operations of plain TensorFlow.
 
-Each splits clean texts into the words that a model of pieces gets.
+Each splits clean texts into the words that a piece model takes.
 """
 
 import functools
@@ -21,13 +21,13 @@ _OTHER, _LETTER, _NUMBER, _WHITE = range(4)
 class Words(NamedTuple):
     """The words of texts [B].
 
-    What a graph does not use, it does not compute.
+    A graph does not compute the fields that it does not use.
 
     Attributes:
         words: Strings [B, (words)].
-        starts: The byte of its text at which each begins, int32 [W].
-        num_more: How many bytes each has more than its part of the text, all at
-            its beginning, int32 [W].
+        starts: The byte of the text at which each word begins, int32 [W].
+        num_more: The number of bytes that each word has more than its part of
+            the text, all at its beginning, int32 [W].
     """
 
     words: tf.RaggedTensor
@@ -37,9 +37,13 @@ class Words(NamedTuple):
     def places(
         self, rows: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Bytes of words -> bytes of texts; `rows` are the words' numbers."""
+        """Spans in words -> spans in texts; `rows` is the index of each word.
+
+        All are in bytes.
+        """
         begin, more = (tf.gather(x, rows) for x in (self.starts, self.num_more))
-        # A mark that was put before a text counts to its first character.
+        # A mark that was put before a text counts as part of its first
+        # character.
         return (
             begin + tf.maximum(starts - more, 0),
             begin + tf.maximum(ends - more, 1),
@@ -49,8 +53,9 @@ class Words(NamedTuple):
 class ByteLevel:
     """Splits as GPT-2 does, by the expression in its `encoder.py`.
 
-    A word is a run of letters, of numbers or of other characters, each with one
-    space before it; the rest of the white space; or a contraction such as 's.
+    A word is one of three: a run of letters, of numbers or of other characters,
+    with the space before it; a run of the other white space; or a contraction
+    such as 's.
     """
 
     def __init__(self, *, add_prefix_space: bool = False):
@@ -106,7 +111,7 @@ class Bert:
 
 
 class Metaspace:
-    """Words that begin with a mark in the place of the space before them.
+    """Splits into words that begin with a mark instead of a space.
 
     Args:
         splits_at_white_space: Whether any white space ends a word, and is left

@@ -1,4 +1,4 @@
-"""Operations on strings: of tensorflow-text, or of plain TensorFlow.
+"""String operations from tensorflow-text or in plain TensorFlow.
 
 tensorflow-text has wheels for few platforms.
 """
@@ -20,7 +20,7 @@ CUT = b"\xff"  # UTF-8 has no such byte
 
 
 def require_tensorflow_text(what: str) -> None:
-    """Raises InputError, which says `what` needs it, if it is missing."""
+    """Raises InputError if tensorflow-text, which `what` needs, is missing."""
     if tf_text is None:
         raise InputError(
             f"{what} needs tensorflow-text, which is not installed; use a "
@@ -32,10 +32,10 @@ def require_tensorflow_text(what: str) -> None:
 def split(
     texts: tf.Tensor, delimiters: str, kept: str, library: ModuleType | None
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-    """Splits texts [B] at delimiters; those that are `kept` are parts.
+    """Splits texts [B] at delimiters; those that match `kept` are parts too.
 
     The library is tensorflow-text, or None for plain TensorFlow. Returns ragged
-    [B, (parts)]: the parts, and the byte at which each starts. The operation of
+    [B, (parts)]: the parts, and the byte at which each starts. The operation in
     tensorflow-text stops at a NUL.
     """
     if library:
@@ -69,7 +69,10 @@ def parts_of(texts: tf.Tensor, cut: str | bytes = CUT) -> tf.RaggedTensor:
 
 
 def byte_starts(parts: tf.RaggedTensor) -> tf.Tensor:
-    """Returns the byte at which each part begins, int32, of all of a text."""
+    """Returns the byte of the text at which each part begins, int32.
+
+    Takes all parts of each text.
+    """
     starts = tf.cumsum(tf.strings.length(parts.values), exclusive=True)
     firsts = tf.gather(parts.row_starts(), parts.value_rowids())
     return starts - tf.gather(starts, firsts)
@@ -83,7 +86,7 @@ def drop_invalid(texts: tf.Tensor) -> tf.Tensor:
 
 
 def num_bytes(codes: tf.Tensor) -> tf.Tensor:
-    """Returns the bytes of each code point [C] in UTF-8, int32 [C]."""
+    """Returns how many bytes each code point [C] has in UTF-8, int32 [C]."""
     return sum(
         tf.cast(codes >= first, tf.int32) for first in (0, 0x80, 0x800, 0x10000)
     )
@@ -97,7 +100,7 @@ def begins_row(rows: tf.Tensor) -> tf.Tensor:
 def find_sorted(
     keys: np.ndarray, values: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the place of each value among sorted keys, and if it is there."""
+    """Returns the index of each value in sorted keys, and if it is there."""
     places = tf.minimum(tf.searchsorted(keys, values), len(keys) - 1)
     return places, tf.gather(keys, places) == values
 

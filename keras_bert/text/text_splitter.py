@@ -37,19 +37,19 @@ from keras_bert.text.tokenizer_json import TokenizerJson, damage_named, refused
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import TokenizerBase
 
-# Loops are slow in a call that is not a graph.
+# Loops are slow outside of a graph.
 _on_strings = tf.function(
     autograph=False, input_signature=[tf.TensorSpec([None], tf.string)]
 )
 
 
 class TextSplitter(tf.Module):
-    """Cleans texts, and splits clean texts into pieces of a non-BERT model.
+    """Cleans texts, and splits clean texts into a tokenizer.json's pieces.
 
     It has the attributes and methods of `WordPieceSplitter`.
 
     Attributes:
-        trims: Whether the place of a token leaves out spaces around it.
+        trims: Whether the span of a token leaves out the spaces around it.
     """
 
     implementation = "keras_bert"
@@ -106,7 +106,7 @@ class TextSplitter(tf.Module):
     def trim(
         self, columns: Sequence[tf.RaggedTensor]
     ) -> Sequence[tf.RaggedTensor]:
-        """Leaves spaces out of places in characters, if the file says so."""
+        """Leaves spaces out of spans in characters, if the file says so."""
         if not self.trims:
             return columns
         ids, starts, ends = (x.values for x in columns)
@@ -115,7 +115,7 @@ class TextSplitter(tf.Module):
             numbers = np.array(
                 [len(x) - len(strip(x)) for x in self._bytes], np.int32
             )
-            # The places of added tokens are trimmed already.
+            # The spans of added tokens are trimmed already.
             numbers[self._num_pieces :] = 0
             return numbers
 
@@ -138,7 +138,7 @@ class TextSplitter(tf.Module):
 
 
 def byte_of_chars() -> dict[str, int]:
-    """Returns GPT-2's names of bytes: the byte of each character."""
+    """Returns the byte that each character stands for in GPT-2's pieces."""
     kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [x for x in range(256) if x not in kept]
     named = {chr(x): x for x in kept}

@@ -1,4 +1,4 @@
-"""Strings -> ids of word pieces with their places in the text, and back."""
+"""Strings -> ids of word pieces with their spans in the text, and back."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,13 +22,12 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
     Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
     ids, without special tokens. It works eagerly, in `dataset.map` and in a
-    SavedModel. It uses operations of tensorflow-text; where that is not
-    installed, those of plain TensorFlow, with the same results. For its
-    attributes see `TokenizerBase`.
+    SavedModel. It uses tensorflow-text or, where that is not installed, plain
+    TensorFlow, with the same results. For its attributes see `TokenizerBase`.
 
-    A `tokenizer.json` of another model (Unigram of SentencePiece, byte-level
-    BPE, MPNet's word pieces) gives the ids and places of transformers, in
-    operations of plain TensorFlow; see `TextSplitter`.
+    With the `tokenizer.json` of another model (SentencePiece's Unigram,
+    byte-level BPE, MPNet's word pieces), it returns the ids and spans that
+    transformers returns, and uses plain TensorFlow; see `TextSplitter`.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -59,7 +58,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
             self._splitter = TextSplitter(self.json, self)
         else:
             self._splitter = WordPieceSplitter(self, self.library)
-        # What finds the word pieces; with another one, ids may differ.
+        # The code that finds the word pieces; with other code, ids may differ.
         self.implementation = self._splitter.implementation
         in_text = self.found_in_text()
         self._in_text = AddedTokens(
@@ -87,11 +86,11 @@ class BertTokenizer(TokenizerBase, tf.Module):
         return self._in_text.tokenize(texts, tokenize)[0]
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> TokensWithOffsets:
-        """Does the same, and tells which part of the text each token is.
+        """Returns the ids, and the span of the text that each token covers.
 
         A token neither starts nor ends with a character that cleaning removed.
-        [UNK] covers its whole word. These are the places that the tokenizer of
-        the checkpoint tells in transformers.
+        [UNK] covers its whole word. The spans are the same as in transformers
+        with the tokenizer of the checkpoint.
         """
 
         def tokenize(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:
@@ -115,7 +114,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
 
 class PortableTokenizer(BertTokenizer):
-    """The same ids in operations of plain TensorFlow, whatever is installed.
+    """Like `BertTokenizer`, but always in plain TensorFlow; the ids are equal.
 
     A SavedModel with it loads without tensorflow-text.
 
@@ -130,7 +129,7 @@ class PortableTokenizer(BertTokenizer):
 
     @classmethod
     def of(cls, tokenizer: BertTokenizer) -> Self:
-        """Returns what splits texts as the tokenizer does."""
+        """Returns a portable tokenizer that splits as `tokenizer` does."""
         return cls.from_settings(
             tokenizer.json or tokenizer.pieces, tokenizer.settings
         )

@@ -1,9 +1,9 @@
 """The files of a folder -> its vocabulary and the settings of its tokenizer.
 
-They are read as AutoTokenizer of transformers 5 reads them: `tokenizer.json`
-decides, and without it `vocab.txt`, `added_tokens.json` and
-`special_tokens_map.json`, each with `tokenizer_config.json`. Each key is used,
-is known to change nothing, or is refused.
+They are read as transformers 5's AutoTokenizer reads them: `tokenizer.json` or,
+without it, `vocab.txt`, `added_tokens.json` and `special_tokens_map.json`; and
+in both cases `tokenizer_config.json`. Each key is used, is known to change
+nothing, or is refused.
 """
 
 import dataclasses
@@ -37,8 +37,8 @@ from keras_bert.text.tokenizer_sources import (
 _JSON, _VOCAB = "tokenizer.json", "vocab.txt"
 _MODEL, _ADDED = "config.json", "added_tokens.json"
 _MAP = "special_tokens_map.json"
-# These do what tokenizer.json says. The classes of BERT take no more from it
-# than the pieces and the added tokens, and the rest from tokenizer_config.json.
+# These do what tokenizer.json says. BERT's classes take only the pieces and the
+# added tokens from it, and the rest from tokenizer_config.json.
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
 _OF_BYTES = ("RobertaTokenizer", "RobertaTokenizerFast")
 _WITHOUT_WORD_PIECES = (
@@ -52,7 +52,7 @@ _WITHOUT_SEGMENTS = (
     *_WITH_TWO_SEPARATORS,
     *_GENERIC,
 )
-# The classes where no file names one; BERT's in other families.
+# The class where no file names one. For other families, it is BERT's.
 _CLASS_OF_FAMILY = {
     "distilbert": "DistilBertTokenizer",
     "mpnet": "MPNetTokenizer",
@@ -71,7 +71,7 @@ _CHOICES = {
     "do_basic_tokenize": (True,),
     "do_subword_tokenize": (True,),
 }
-# Of a word, for the classes of BERT.
+# The longest word, in characters, for BERT's classes.
 _MAX_CHARS = 100
 _NAMES = [f"{name}_token" for name in SpecialTokens._fields]
 _NAMES_OF_ROBERTA = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
@@ -112,14 +112,14 @@ def vocab_in(folder: Path) -> Path | None:
 
 
 def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
-    """Returns the fields of `TokenizerSettings` that a folder tells, as JSON.
+    """Returns the fields of `TokenizerSettings` that a folder sets, as JSON.
 
     Args:
         folder: The folder.
-        file: A `tokenizer.json` to read, and nothing else.
+        file: A `tokenizer.json`, if no other file is to be read.
 
     Raises:
-        InputError: If a file is damaged, or tells what cannot be done here.
+        InputError: If a file is damaged, or asks for what cannot be done here.
     """
     config, model, special, added = (
         {} if file else read_json(folder / name, is_needed=False)
@@ -150,8 +150,8 @@ def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
     """Returns the word pieces of a `vocab.txt`.
 
     As in google-research/bert, lines end with LF, and white space around a
-    piece is removed. In a file of the Hub, they end with LF, CR or both, and
-    white space stays, as in transformers.
+    piece is removed. In a Hub file, they end with LF, CR or both, and white
+    space stays, as in transformers.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -172,7 +172,7 @@ def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
 def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
     """A tokenizer -> the text files from which transformers makes it.
 
-    There, the names of special tokens in a text are these tokens.
+    transformers takes the name of a special token in a text for that token.
     """
     settings = tokenizer.settings
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
@@ -208,7 +208,7 @@ def _values_of_hub(
             f"says {adds_space}, so libraries read the first word of a text in "
             "different ways; write the value of the training into both files."
         )
-    # Without tokenizer_config.json, nothing else tells.
+    # Without tokenizer_config.json, tokenizer.json decides.
     is_of_bert = not json or json.is_of_bert
     is_generic = json and (
         class_name in _GENERIC or not config or not is_of_bert

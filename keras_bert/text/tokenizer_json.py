@@ -1,7 +1,7 @@
-"""A `tokenizer.json` <-> the steps of a tokenizer of BERT, one by one.
+"""A `tokenizer.json` <-> the steps of a BERT tokenizer, one by one.
 
-They are a normalizer, a pre-tokenizer, a model, a post-processor, and the added
-tokens. Each key is used, is known to change nothing, or is refused.
+The steps are a normalizer, a pre-tokenizer, a model, a post-processor, and the
+added tokens. Each key is used, is known to change nothing, or is refused.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from keras_bert.text.tokenizer_settings import AddedToken
 
 # The values that a key may have beside null; None for any value.
 Known = Mapping[str, Sequence[Any] | None]
-# A key that is not known turns nothing on with one of these.
+# With one of these values, an unknown key turns nothing on.
 _NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 _KEYS: Known = dict.fromkeys(
     """added_tokens decoder model normalizer padding post_processor
@@ -44,31 +44,31 @@ _TYPES = {
 }
 # These keys of a post-processor change no id.
 _OF_OFFSETS = ("trim_offsets", "add_prefix_space")
-# The models beside WordPiece, and the values of their keys.
+# The models besides WordPiece, and the values of their keys.
 _OTHER_MODELS: Mapping[str, Known] = {
     "Unigram": dict.fromkeys(["type", "unk_id", "vocab"]),
     "BPE": dict.fromkeys(["type", "unk_token", "vocab", "merges"]),
 }
-# By so much the score of a new piece exceeds the scores of its parts.
+# The score of a new piece is at least this much above its parts' sum.
 _MORE = 0.1
 
 
 class TokenizerJson:
-    """A `tokenizer.json` whose steps are those of BERT or its family.
+    """A `tokenizer.json` with the steps of BERT or of another known family.
 
     Attributes:
-        values: What the file says.
-        vocab: The ids of the pieces.
+        values: The values of the file.
+        vocab: The pieces with their ids.
         added_tokens: The tokens that were added.
-        truncation_side: Where a long text is cut.
+        truncation_side: The side on which a long text is cut.
         is_of_bert: Whether the model is WordPiece.
 
     Raises:
-        InputError: If the file is damaged, or a step is another one.
+        InputError: If the file is damaged, or a step is not known.
     """
 
     def __init__(self, file: Path, values: dict[str, Any] | None = None):
-        """Reads a file, or takes what it would say."""
+        """Reads a file, or takes the values that it would have."""
         self.file = file
         with damage_named(file):
             self.values = values or json.loads(file.read_bytes())
@@ -104,7 +104,7 @@ class TokenizerJson:
         return [values] if values else []
 
     def with_vocab(self, vocab: Sequence[str]) -> Self:
-        """Returns a tokenizer of some of the pieces, with new ids.
+        """Returns a tokenizer with some of the pieces, which get new ids.
 
         Raises InputError if pieces depend on each other, as in BPE.
         """
@@ -145,9 +145,9 @@ class TokenizerJson:
     ) -> Self:
         """Returns a tokenizer with more pieces, which join others.
 
-        Of a Unigram model, a new piece has the score of its parts and a little
-        more, so it is chosen where they were. Of BPE, its parts, which are two,
-        are joined after all others.
+        In a Unigram model, the score of a new piece is a little higher than the
+        sum of its parts' scores, so it is chosen where they were. In BPE, a new
+        piece has two parts, which are joined after all others.
 
         Raises InputError if the model is another one, or has added tokens
         where the ids of new pieces would be.
@@ -162,7 +162,8 @@ class TokenizerJson:
         elif model["type"] == "Unigram" and len(model["vocab"]) == first_id:
             scores = dict(model["vocab"])
             for i, (piece, parts) in enumerate(joins.items()):
-                # The first ones have the most, so that no two ways are equal.
+                # The first pieces get the most, so that no two splits of a word
+                # are equally good.
                 more = _MORE * (2 - i / len(joins))
                 scores[piece] = sum(scores[x] for x in parts) + more
             model["vocab"] = [[*x] for x in scores.items()]
@@ -182,9 +183,9 @@ class TokenizerJson:
 
     @property
     def pieces_to_keep(self) -> set[str]:
-        """Those without which the other pieces would be chosen differently.
+        """The pieces without which other pieces would be chosen differently.
 
-        Of a Unigram model, the lowest score tells that of what is unknown.
+        In a Unigram model, the lowest score sets the score of what is unknown.
         """
         if self.model["type"] != "Unigram":
             return set()
@@ -271,12 +272,12 @@ class TokenizerJson:
 
 
 def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
-    """A tokenizer -> the text of a `tokenizer.json`, for many languages.
+    """A tokenizer -> a `tokenizer.json` for many programming languages.
 
     It adds [CLS] and [SEP], and neither truncates nor pads; the `added` tokens
-    are found in a text before it is split. The ids are those of this package,
-    except in texts with some rare characters: ideographs of extension E, and
-    punctuation of Unicode 11 and newer.
+    are found in a text before it is split. The ids are the same as in this
+    package, except in texts with some rare characters: ideographs of extension
+    E, and punctuation of Unicode 11 and newer.
     """
     settings = tokenizer.settings
     special, segment = settings.special_tokens, settings.second_segment
@@ -319,7 +320,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
 
 
 def _compact(values: dict[str, Any]) -> str:
-    """Takes a third of the bytes of indented ASCII: most of it is pieces."""
+    """Returns JSON in a third of the bytes of indented ASCII."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
@@ -382,7 +383,7 @@ def _post_processor(
 
 
 def check_keys(values: Mapping, known: Known, file: Path) -> None:
-    """Raises InputError for a key, or a value of one, that is not known."""
+    """Raises InputError for an unknown key, or an unknown value of a key."""
     for name, value in values.items():
         choices = known.get(name, _NOTHING)
         if choices is not None and value not in (None, *choices):
@@ -399,7 +400,7 @@ def refused(file: Path, name: str, value: Any) -> InputError:
 
 @contextlib.contextmanager
 def damage_named(path: Path) -> Iterator[None]:
-    """Turns an error about values of another form into an InputError."""
+    """Turns an error about malformed values into an InputError."""
     try:
         yield
     except InputError:

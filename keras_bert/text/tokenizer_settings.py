@@ -40,10 +40,11 @@ SPECIAL_TOKENS = SpecialTokens()
 class AddedToken(NamedTuple):
     """A token that is found in a text before the text is split into words.
 
-    The fields are those of the package `tokenizers`: whether it is found only
-    between characters that are not of a word, whether it takes the white space
-    before and after it, whether it is looked for in the cleaned text, and
-    whether it is a special token.
+    The fields are the same as in the package `tokenizers`. The flags say
+    whether the token is found only as a word of its own (`single_word`),
+    whether it takes the white space before it (`lstrip`) and after it
+    (`rstrip`), whether it is looked for in the cleaned text (`normalized`), and
+    whether it is a special token (`special`).
     """
 
     content: str
@@ -56,7 +57,7 @@ class AddedToken(NamedTuple):
 
     @classmethod
     def of(cls, token: str | Mapping[str, Any], **fields: Any) -> Self:
-        """Makes one of a name, or of fields in a file; ignores other keys."""
+        """Makes a token from its name, or from fields; ignores other keys."""
         fields |= {"content": token} if isinstance(token, str) else token
         return cls(**{x: fields[x] for x in cls._fields if x in fields})
 
@@ -77,19 +78,24 @@ class TokenizerSettings(CheckedSettings):
         strip_accents: Whether accents are removed; None means the same as
             `do_lower_case`.
         tokenize_chinese_chars: Whether each CJK ideograph is a word.
-        max_input_chars_per_word: A word of more characters becomes [UNK].
+        max_input_chars_per_word: The longest word, in characters; a longer
+            word becomes [UNK].
         special_tokens: The `SpecialTokens`.
-        added_tokens: Each is an `AddedToken`; in the order of their ids.
+        added_tokens: The tokens that were added to the vocabulary, each an
+            `AddedToken`, in the order of their ids.
         special_tokens_in_text: Whether the name of a special token in a text
             is that token, as in transformers. By default it is split like any
             other text, so that no user can put a special token into a text.
         second_segment: The segment of the second text of a pair, 1 or 0.
-        pair_separators: How many [SEP] are between the texts of a pair, 1 or 2.
-        truncation_side: "right" if a long text loses its end, or "left".
-        is_of_hub: Whether transformers' rules hold where they differ from those
-            of google-research/bert: if both texts of a pair are too long for an
-            odd number of tokens, the longer one, or else the second, keeps one
-            more; and lines of vocab.txt are not stripped.
+        pair_separators: The number of [SEP] between the texts of a pair, 1 or
+            2.
+        truncation_side: The side on which a long text is cut: "right", where
+            it ends, or "left".
+        is_of_hub: Whether transformers' rules hold where google-research/bert
+            has other ones. If both texts of a pair are too long and have room
+            for an odd number of tokens, the longer one keeps one token more, or
+            the second if they are equally long. Lines of vocab.txt are not
+            stripped.
     """
 
     do_lower_case: bool = True
@@ -118,7 +124,7 @@ class TokenizerSettings(CheckedSettings):
     def to_values(self) -> dict[str, Any]:
         """Returns the fields for JSON.
 
-        After the first three, only those that differ from the default.
+        After the first three, a field with its default value is left out.
         """
         values = {
             field.name: getattr(self, field.name)
@@ -131,7 +137,7 @@ class TokenizerSettings(CheckedSettings):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], source: str | Path) -> Self:
-        """Makes settings of the fields in JSON, and ignores other keys.
+        """Makes settings from the fields in JSON, and ignores other keys.
 
         Raises InputError, which names the source, if a value is wrong.
         """
@@ -152,9 +158,9 @@ class TokenizerSettings(CheckedSettings):
             ) from error
 
     def to_json(self, model_max_length: int, **more: Any) -> str:
-        """Returns the text of a `tokenizer_config.json`; `more` are its keys.
+        """Returns a `tokenizer_config.json`; `more` are further keys.
 
-        What Hugging Face has no key for is in `keras_bert`.
+        What Hugging Face has no key for is under the key `keras_bert`.
         """
         ours = self.to_values()
         values = {name: ours.pop(name) for name in CASE} | {

@@ -1,4 +1,4 @@
-"""The files that a tokenizer was made of -> what a `tokenizer.json` says."""
+"""The files that a tokenizer was made from -> a `tokenizer.json`'s values."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Where the package `tokenizers` has another Unicode than Python.
+"""Where the package `tokenizers` has another Unicode version than Python.
 
 Python 3.11 knows Unicode 14, newer ones know more. `tokenizers` 0.23 splits by
 Unicode 16 and newer, and normalizes by Unicode 9 or 8. These are ranges of code
@@ -27,7 +27,8 @@ NUMBERS = """
     1ccf0-1ccf9 1d2c0-1d2d3 1e4f0-1e4f9 1e5f1-1e5fa
 """
 
-# What follows in the same grapheme cluster, but is no mark of Unicode 14.
+# Characters that belong to the grapheme cluster before them, but are no marks
+# in Unicode 14.
 JOINING = """
     897 cf3 e33 eb3 ece 1acf-1add 1ae0-1aeb 200c-200d ff9e-ff9f 10d69-10d6d
     10efa-10eff 11241 113b8-113c0 113c2 113c5 113c7-113ca 113cc-113d0 113d2
@@ -67,7 +68,7 @@ NEW_MARKS = """
     1e2ae 1e2ec-1e2ef 1e944-1e94a
 """
 
-# Punctuation that it does not know.
+# Punctuation that BERT's steps in `tokenizers` do not know.
 NEW_PUNCTUATION = """
     61d 9fd a76 c77 c84 1b7d-1b7e 2e43-2e4f 2e52-2e5d 10ead 10f55-10f59
     10f86-10f89 1144b-1144f 1145a-1145b 1145d 11660-1166c 116b9 1183b
@@ -75,10 +76,10 @@ NEW_PUNCTUATION = """
     11c70-11c71 11ef7-11ef8 11fff 12ff1-12ff2 16e97-16e9a 16fe2 1e95e-1e95f
 """
 
-# Format characters that it does not remove.
+# Format characters that they do not remove.
 NEW_FORMATS = "890-891 8e2 110cd 13430-1345f"
 
-# What it takes for Chinese characters.
+# What they take for Chinese characters.
 IDEOGRAPHS = """
     3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf
     2f800-2fa1f
@@ -89,7 +90,7 @@ IDEOGRAPHS = """
 def assigned() -> tuple[int, ...]:
     """Returns the code points of characters that Python knows.
 
-    Those of private use above 0xFFFF are left out.
+    Private-use characters above 0xFFFF are left out.
     """
     codes = (*range(0x40000), *range(0xE0000, 0xE0200))
     return tuple(x for x in codes if unicodedata.category(chr(x)) != "Cn")
@@ -105,7 +106,7 @@ def codes_in(ranges: str) -> list[int]:
 
 
 def pattern_of(mask: np.ndarray) -> str:
-    """Returns the expression of one of these code points, bool [0x110000]."""
+    """Returns the pattern of one of these code points, bool [0x110000]."""
     changes = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     ranges = (
         rf"\x{{{x:x}}}-\x{{{y - 1:x}}}" for x, y in changes.reshape(-1, 2)

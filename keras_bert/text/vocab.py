@@ -1,6 +1,6 @@
 """vocab.txt or tokenizer.json -> the word pieces, and what a tokenizer knows.
 
-vocab.txt has one word piece per line; its id is the number of the line.
+vocab.txt has one word piece per line; its id is the line number, from 0.
 """
 
 import collections
@@ -36,12 +36,12 @@ class TokenizerBase:
             order of their ids.
         do_lower_case: Whether text is lower-cased. The log warns if the
             vocabulary looks like one of the other case.
-        settings: The other fields of `TokenizerSettings`; by default those of
-            the tokenizer.json.
+        settings: The other fields of `TokenizerSettings`; by default as the
+            tokenizer.json sets them.
 
     Attributes:
         vocab: The word pieces and the added tokens, in the order of their ids.
-        pieces: The word pieces, which are the first of `vocab`.
+        pieces: The word pieces, which come first in `vocab`.
         settings: The `TokenizerSettings`.
         json: The `TokenizerJson` of a model other than WordPiece, or None.
         pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
@@ -102,7 +102,7 @@ class TokenizerBase:
         return cls.from_settings(file, settings)
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
-        """Returns a tokenizer of other pieces, with the same added tokens."""
+        """Returns a tokenizer with other pieces and the same added tokens."""
         added = tuple(
             token._replace(id=vocab.index(token.content))
             for token in self.settings.added_tokens
@@ -124,8 +124,8 @@ class TokenizerBase:
     def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
         """Returns the tokens that are found before a text is split, by id.
 
-        `special` tells whether [CLS] and its like are among them, by default
-        as the settings say.
+        `special` says whether [CLS] and the other special tokens are among
+        them; by default, the settings decide.
         """
         if special is None:
             special = self.settings.special_tokens_in_text
@@ -202,7 +202,7 @@ def load_vocab(
             pieces = tokenizer_files.read_pieces(
                 path, is_of_hub=settings.is_of_hub
             )
-    # Of other families, pieces mark where a word begins, not where it goes on.
+    # In other families, pieces mark where a word begins, not where it goes on.
     is_json = str(path).endswith(_OF_JSON)
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
         num_marked = sum(piece.startswith(mark) for piece in pieces)
@@ -237,7 +237,7 @@ def load_vocab(
 
 
 def capitals_of(pieces: Iterable[str]) -> list[str]:
-    """Returns the pieces with a capital; [CLS] and its like tell nothing."""
+    """Returns the pieces with a capital, without [CLS] and the like."""
     return [p for p in pieces if p != p.lower() and not p.startswith("[")]
 
 

@@ -35,7 +35,7 @@ def learn_vocab(
 
     Words are split as `BertTokenizer` splits them; the top-down learner of
     tensorflow-text chooses the pieces. The special tokens come first, then
-    single characters, then pieces, the most frequent first.
+    single characters, then pieces, most frequent first.
 
     Example:
         >>> with open("corpus.txt") as lines:
@@ -46,10 +46,10 @@ def learn_vocab(
         ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ',']
 
     Args:
-        lines: The text, in any order.
+        lines: The lines of the text, in any order.
         output_file: The file to write; it appears when it is complete.
-        vocab_size: The largest size. The vocabulary can be 5 % smaller, and
-            smaller still if the text has few different words.
+        vocab_size: The largest number of pieces. The vocabulary can be 5 %
+            smaller, and smaller still if the text has few different words.
         do_lower_case: Whether to lower-case the text and remove accents.
 
     Returns:

@@ -6,13 +6,14 @@ import tensorflow as tf
 
 
 class WindowLayout(NamedTuple):
-    """The places of N windows in their texts, text after text.
+    """The spans of N windows in their texts, text after text.
 
     Attributes:
-        numbers: The number of the window in its text, int64 [B, (windows)].
-        text_numbers: The number of the text, int64 [N], in rising order.
-        starts, ends: The number of the window's first token in its text, and
-            the number after its last token, int64 [N].
+        numbers: The index of each window in its text, int64 [B, (windows)].
+        text_numbers: The index of each window's text, int64 [N], in ascending
+            order.
+        starts, ends: The index in the text of each window's first token, and
+            the index after its last token, int64 [N].
     """
 
     numbers: tf.RaggedTensor
@@ -21,9 +22,9 @@ class WindowLayout(NamedTuple):
     ends: tf.Tensor
 
     def places(self, row_starts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the places of all tokens among the tokens of all texts.
+        """Returns the index of each token among the tokens of all texts.
 
-        Takes the place of the first token of each text, [B]. Returns int64
+        Takes the index of the first token of each text, [B]. Returns int64
         [N, (tokens)].
         """
         begins = tf.gather(row_starts, self.text_numbers)
@@ -51,13 +52,13 @@ def lay_out_windows(
     max_num_windows: int = 0,
     last_is_full: bool = True,
 ) -> WindowLayout:
-    """Cuts texts of so many tokens, int64 [B], into windows.
+    """Cuts texts of these lengths in tokens, int64 [B], into windows.
 
-    A window has up to `size` tokens, a number for all texts or int64 [B]. It
-    begins `step` tokens after the one before it; fewer if `size` is smaller.
-    The last one begins earlier if it would reach beyond the end of the text;
-    without `last_is_full`, it is shorter instead. A text without tokens has
-    one window.
+    A window has up to `size` tokens, one number for all texts or int64 [B]. It
+    begins `step` tokens after the window before it, or `size` tokens if that is
+    smaller. The last window begins earlier if it would reach beyond the end of
+    the text; without `last_is_full`, it is shorter instead. A text without
+    tokens has one window.
     """
     sizes = tf.zeros_like(lengths) + size
     steps = tf.minimum(sizes, step)

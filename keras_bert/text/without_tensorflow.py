@@ -30,10 +30,11 @@ def import_tokenizers(
 class ListTokenizer(TokenizerBase):
     """WordPiece by the package `tokenizers`, for lists of strings.
 
-    Gives the ids of `BertTokenizer`, for BERT except in texts with some rare
-    characters; see `tokenizer_json`. Of the 20,401 lines on which both were
-    compared with google-research/bert, 53 differ (54 of a cased vocabulary),
-    and these hold random characters. [CLS] and [SEP] are not added.
+    It gives the ids of `BertTokenizer`; for BERT, texts with some rare
+    characters are an exception, see `tokenizer_json`. Both tokenizers were
+    compared with google-research/bert on 20,401 lines. Of these, 53 differ (54
+    with a cased vocabulary), and they hold random characters. [CLS] and [SEP]
+    are not added.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -49,7 +50,7 @@ class ListTokenizer(TokenizerBase):
         return [row.ids for row in self.encode(texts)]
 
     def encode(self, texts: Sequence[str]) -> list:
-        """Strings [B] -> what `tokenizers` tells of each, without [CLS]."""
+        """Strings [B] -> what `tokenizers` says about each, without [CLS]."""
         if isinstance(texts, str):
             raise InputError(
                 f"The texts are one string, {texts[:40]!r}; give a list of "
@@ -79,11 +80,11 @@ def check_sizes(sizes: Sequence[int]) -> None:
 class ListPreprocessor(CheckedSettings):
     """Lists of strings -> the features of the encoder, as NumPy arrays.
 
-    The features are the same as those of `BertPreprocessor`.
+    The features are the same as from `BertPreprocessor`.
 
     Attributes:
         tokenizer: The `ListTokenizer`.
-        max_seq_length: The longest sequence; longer texts are cut.
+        max_seq_length: The longest sequence, in tokens; longer texts are cut.
     """
 
     tokenizer: ListTokenizer
@@ -100,9 +101,9 @@ class ListPreprocessor(CheckedSettings):
     def pack(
         self, first: Sequence[str], second: Sequence[str] | None = None
     ) -> tuple[list, np.ndarray]:
-        """Returns what `pad_rows` takes, and whether tokens were lost.
+        """Returns the rows that `pad_rows` takes, and whether each was cut.
 
-        The second is bool [B].
+        The latter is bool [B].
         """
         columns = [
             self.tokenizer.encode(x) for x in (first, second) if x is not None

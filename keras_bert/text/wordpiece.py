@@ -16,8 +16,8 @@ class WordPieceSplitter(tf.Module):
     """Cleans texts, and splits clean texts into word pieces.
 
     Attributes:
-        implementation: What finds the word pieces.
-        trims: Whether the place of a token leaves out spaces around it.
+        implementation: The name of the code that finds the word pieces.
+        trims: Whether the span of a token leaves out the spaces around it.
     """
 
     trims = False

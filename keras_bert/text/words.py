@@ -34,10 +34,10 @@ def clean_text(
 ) -> tf.Tensor:
     """Removes what no token can contain from UTF-8 strings [B].
 
-    The rules are those of `BasicTokenizer` in google-research/bert,
-    tokenization.py, without the splitting: control characters and invalid
-    bytes are removed and, by the settings, capitals and accents. The library is
-    tensorflow-text, or None for plain TensorFlow.
+    The rules are the same as in google-research/bert's `BasicTokenizer`,
+    tokenization.py, without the splitting: control characters and invalid bytes
+    are removed and, if the settings say so, capitals and accents. The library
+    is tensorflow-text, or None for plain TensorFlow.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
     texts = text_ops.change_where(~plain, texts, _drop)
@@ -103,7 +103,7 @@ def _lower_and_strip(
 ) -> tf.Tensor:
     if settings.do_lower_case:
         if settings.is_of_hub:
-            # There, a sigma at the end of a word is lower-cased as any other.
+            # In transformers, a final sigma is lower-cased like any other.
             texts = tf.strings.regex_replace(texts, "Σ", "σ")
         texts = tf.strings.lower(texts, encoding="utf-8")
     if settings.strips_accents:

@@ -18,10 +18,10 @@ class Selection:
     """How the best checkpoint of a run is chosen.
 
     Attributes:
-        evaluate: Returns metrics of a model, measured on held-out data.
+        evaluate: A function that returns a model's metrics on held-out data.
         metric: The name of the metric that should be high.
-        patience: The number of intervals without a better score after which
-            the run ends; 0 for never.
+        patience: The number of intervals without a better score after which the
+            run ends; 0 turns it off.
     """
 
     evaluate: Callable[[keras.Model], Mapping[str, float]]
@@ -48,10 +48,10 @@ def is_better(
 ) -> bool:
     """Returns whether a score is higher than the best one, from `best_of`.
 
-    Of equal scores, that with the lower loss is better: a few held-out rows
-    are all answered right long before the training ends. NaN, such as the
-    correlation with a constant, is worse than any other score, but better than
-    no checkpoint at all.
+    Of two equal scores, the score with the lower loss is better: the answers to
+    a few held-out rows are all right long before the training ends. NaN, such
+    as the correlation with a constant, is worse than any other score, but
+    better than no checkpoint at all.
     """
     if math.isnan(score):
         return not best["step"]

@@ -1,4 +1,4 @@
-"""Callbacks of Keras in our own loop, such as the loggers that users bring."""
+"""Keras callbacks in our own loop, such as the loggers that users bring."""
 
 import collections
 from collections.abc import Sequence
@@ -8,30 +8,31 @@ import keras
 
 
 class Callbacks:
-    """Calls the callbacks of Keras as `fit` does, with the terms of a run.
+    """Calls Keras callbacks as Keras' `fit` does, in the terms of a run.
 
     An epoch is the interval between two checkpoints: in fine-tuning one pass
     over the training rows, unless the config has `save_checkpoints_steps`. Its
-    number counts the intervals of the whole run, also in a resumed one. A batch
+    index counts the intervals of the whole run, even in a resumed run. A batch
     is a training step. What a callback itself counts, such as the patience of
-    EarlyStopping, is not saved: in a resumed run it starts anew, and a warning
-    says so. `early_stopping_patience` of fine-tuning keeps its count.
+    EarlyStopping, is not saved: a resumed run starts the count anew, and a
+    warning says so. The count of fine-tuning's `early_stopping_patience` is
+    kept.
 
     The methods are `on_train_begin` and `on_train_end`, `on_epoch_begin` and
     `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`. With
-    several steps an execution, one call stands for all of these steps.
+    several steps per execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
     steps, `val_` metrics, speeds, the step. The logs of a batch have `loss`,
     `learning_rate` and all other metrics of the training, as means over the
-    steps since the last row of the history. They are read from the device when
-    the callback looks at one, which then waits for the step; a callback that
-    does not look costs nothing.
+    steps since the last row of the history. The logs are read from the device
+    when a callback looks at one of them; the callback then waits for the step.
+    A callback that does not look costs nothing.
 
     `model` has the weights that are saved. A callback ends the run by
     `model.stop_training = True`: after the step, with a checkpoint and an
-    evaluation. With several workers, it ends after the interval, and only the
-    chief's callbacks decide.
+    evaluation. With several workers, the run ends after the interval, and only
+    the chief's callbacks decide.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Callbacks:
         self._callbacks = list(callbacks or ())
         self._model = model
         if callbacks:
-            model.optimizer = optimizer  # as TensorBoard's expects it
+            model.optimizer = optimizer  # Keras' TensorBoard needs it
         for callback in self._callbacks:
             callback.set_params({"verbose": 0, **params})
             callback.set_model(model)
@@ -67,7 +68,7 @@ class Callbacks:
 
 
 class LazyMetrics(collections.UserDict):
-    """Metrics that are read from the device when they are looked at."""
+    """Metrics that are read from the device when somebody looks at them."""
 
     def __getitem__(self, name: str) -> float:
         return float(super().__getitem__(name))

@@ -34,12 +34,12 @@ _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
 _TRAINING_ONLY = "training_only"
-# A user may edit the place of a base model.
+# A user may edit the path of a base model.
 _NOT_CHECKED = {"adapters.json"}
 
 # Whether the checkpoints of a run have a weight, by its path.
 WeightFilter = Callable[[str], bool]
-# By their names in a file of a checkpoint.
+# Variables and arrays by their names in a file of a checkpoint.
 Variables = dict[str, keras.Variable]
 Arrays = Mapping[str, np.ndarray]
 
@@ -54,7 +54,7 @@ class TrainingState:
 
     Attributes:
         network: The network that is trained.
-        optimizer: Its optimizer.
+        optimizer: The optimizer of the network.
         result: The model that the run is for; it shares the network's weights.
         weight_filter: Whether checkpoints have a weight of the result.
     """
@@ -130,9 +130,9 @@ def checkpoint_writer(
 ) -> Iterator[Callable[[int], None]]:
     """Yields a function that writes the checkpoint of a step.
 
-    It copies the present state and writes it in the background while training
-    continues, and removes all but the last `keep_max` checkpoints. `sidecars`
-    are text files to save beside the weights, by name.
+    The function copies the present state and writes it in the background while
+    training continues. It removes all but the last `keep_max` checkpoints.
+    `sidecars` are text files to save beside the weights, by name.
 
     The next call of the function, or the end of the block, waits for the
     checkpoint and raises the error if it could not be written.
@@ -197,7 +197,7 @@ def write_weights(
 def latest_step(folder: Path) -> int:
     """Returns the step of the last sound checkpoint in a folder, or 0.
 
-    Damaged ones that are later get other names, and a warning names them.
+    Damaged checkpoints after it get other names, and a warning names them.
     """
     for checkpoint in reversed(_checkpoints(folder)):
         damage = find_damage(checkpoint)

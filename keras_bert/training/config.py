@@ -13,19 +13,19 @@ class DeviceConfig(CheckedSettings):
     """The devices of a run, and how they compute.
 
     Attributes:
-        distribution_strategy: one_device, mirrored (all GPUs of this
-            machine), multi_worker_mirrored (TF_CONFIG names the workers) or
-            tpu.
-        tpu: Name or address of the TPU, or "local".
-        worker_timeout_seconds: How long a worker waits for the other workers at
-            the start, before it ends (SIGALRM).
-        precision: float32, or bfloat16 or float16 for the computation, with
-            weights in float32.
-        gradient_accumulation_steps: Number of pieces into which each device
+        distribution_strategy: The devices: one_device, mirrored (all GPUs of
+            this machine), multi_worker_mirrored (TF_CONFIG names the workers)
+            or tpu.
+        tpu: The name or address of the TPU, or "local".
+        worker_timeout_seconds: The longest time that a worker waits for the
+            other workers at the start, before it ends (SIGALRM).
+        precision: The numbers of the computation: float32, bfloat16 or float16.
+            The weights are in float32.
+        gradient_accumulation_steps: The number of pieces into which each device
             splits its part of a batch, to need less memory.
-        steps_per_execution: Number of steps between two returns to Python.
-        jit_compile: Compile with XLA: on, off, or auto, which is off on a CPU
-            and if the shapes change.
+        steps_per_execution: The number of steps between two returns to Python.
+        jit_compile: Whether to compile with XLA: on, off, or auto, which is off
+            on a CPU and if the shapes change.
     """
 
     distribution_strategy: str = setting(
@@ -56,27 +56,31 @@ class TrainConfig(DeviceConfig):
     """The settings of every training run; saved beside each checkpoint.
 
     Attributes:
-        optimizer: adam_weight_decay (the reference's, without bias
-            correction), lamb (for batches of thousands) or adamw (Keras').
-        learning_rate: The peak, reached at the end of the warm-up.
-        decay_power: After the peak, the rate falls to 0 as (1 - share of the
-            steps) to this power; 0.5 in NVIDIA's recipe for LAMB.
-        stable_proportion: Share of the steps before this decay begins; the rate
-            stays at its peak from the warm-up until then (warm-up-stable-decay,
-            arXiv 2404.06395).
-        max_train_time: Minutes after which no step begins; the rate has fallen
-            to 0 by then, and the last evaluation follows. Earlier evaluations
-            and interrupted processes count. A slow machine takes fewer steps,
-            so two such runs differ.
-        train_batch_size: Examples per step, over all devices and workers.
-        eval_batch_size: Examples per batch of the evaluation.
-        weight_decay_rate: Decay of all weights but biases and layer norms.
-        clip_norm: Largest global norm of the gradients.
-        save_checkpoints_steps: Number of steps between two checkpoints. At
-            each one, and at the end, the model is also evaluated and the
+        optimizer: The optimizer: adam_weight_decay (from google-research/bert,
+            without bias correction), lamb (for batches of thousands) or adamw
+            (from Keras).
+        learning_rate: The peak of the learning rate, reached at the end of the
+            warm-up.
+        decay_power: The power of the decay: after the peak, the rate falls to 0
+            as (1 - share of the steps) to this power; 0.5 in NVIDIA's recipe
+            for LAMB.
+        stable_proportion: The share of the steps before this decay begins; the
+            rate stays at its peak from the warm-up until then
+            (warm-up-stable-decay, arXiv 2404.06395).
+        max_train_time: The number of minutes after which no step begins; the
+            rate has fallen to 0 by then, and the last evaluation follows. The
+            time of earlier evaluations and interrupted processes counts too. A
+            slow machine takes fewer steps, so two such runs differ.
+        train_batch_size: The number of examples per step, over all devices and
+            workers.
+        eval_batch_size: The number of examples per batch of the evaluation.
+        weight_decay_rate: The decay of all weights but biases and layer norms.
+        clip_norm: The largest global norm of the gradients.
+        save_checkpoints_steps: The number of steps between two checkpoints. At
+            each checkpoint, and at the end, the model is also evaluated and the
             history written.
-        keep_checkpoint_max: Number of checkpoints to keep: the last ones.
-        random_seed: Seed of initial weights, dropout and order of the data.
+        keep_checkpoint_max: The number of checkpoints to keep: the last ones.
+        random_seed: The seed of initial weights, dropout and order of the data.
     """
 
     optimizer: str = setting(
@@ -94,7 +98,7 @@ class TrainConfig(DeviceConfig):
     keep_checkpoint_max: int = 3
     random_seed: int = setting(12345, minimum=0)
 
-    # They decide how a run computes, not what: a resumed one may change them.
+    # These decide how a run computes, not what: a resumed run may change them.
     changeable: ClassVar[frozenset[str]] = frozenset(
         {field.name for field in dataclasses.fields(DeviceConfig)}
         - {"precision"}

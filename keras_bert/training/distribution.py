@@ -1,4 +1,4 @@
-"""The devices, replicas and workers of a run: their share of its data."""
+"""The devices, replicas and workers of a run, and their share of its data."""
 
 import contextlib
 import functools
@@ -70,10 +70,11 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
 
 @functools.cache
 def _mirrored() -> tf.distribute.MirroredStrategy:
-    """Returns the one such strategy of the process.
+    """Returns the one mirrored strategy of the process.
 
     A second one would number its sums from the same start, and TensorFlow 2.21
-    would take them for the sums of the first: of other shapes, an error.
+    would take them for the sums of the first. If their shapes differ, that is
+    an error.
     """
     devices = tf.config.list_logical_devices("GPU") or (
         tf.config.list_logical_devices("CPU")
@@ -101,7 +102,7 @@ def precision(name: str) -> Iterator[None]:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Returns whether this process writes the files: one of all workers."""
+    """Returns whether this process writes the files: one worker does."""
     return strategy.extended.should_checkpoint
 
 
@@ -143,7 +144,7 @@ def uses_xla(
 def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Raises ConnectionError with one sentence if another worker is lost.
 
-    TensorFlow notices within seconds, also if the worker merely hangs.
+    TensorFlow notices within seconds, even if the worker merely hangs.
     """
     try:
         yield
@@ -165,7 +166,7 @@ class BatchShard(NamedTuple):
     """One of several nearly equal parts of every batch, in order.
 
     Attributes:
-        number: The number of the part, from 0.
+        number: The index of the part, from 0.
         num_shares: The number of parts.
     """
 
@@ -179,7 +180,7 @@ class BatchShard(NamedTuple):
     def cut(self, batch: Any) -> Any:
         """Returns these rows of all tensors of a batch.
 
-        The number of the part may be a tensor.
+        The index of the part may be a tensor.
         """
 
         def cut(x: tf.Tensor) -> tf.Tensor:
@@ -205,10 +206,10 @@ def distribute(
     strategy: tf.distribute.Strategy,
     batches: Callable[[BatchShard], tf.data.Dataset],
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
-    """Returns the batches of a dataset, of which each worker reads its share.
+    """Returns the batches of a dataset; each worker reads its share of them.
 
-    `batches` returns the rows of a share of each batch. They are divided
-    among the devices of the worker.
+    `batches` returns the rows of a share of each batch. These are divided among
+    the devices of the worker.
     """
 
     def of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -294,7 +295,7 @@ def rows_of_replica(x: tf.Tensor, num_rows: tf.Tensor) -> tf.Tensor:
 
 
 def _num_other_rows(num_rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The numbers of rows of the replicas before this one, and after it."""
+    """Counts the rows of the replicas before this one, and after it."""
     replica = replica_id()
     own = tf.one_hot(replica, num_replicas(), dtype=tf.float32)
     counts = tf.cast(

@@ -18,8 +18,8 @@ class Fingerprint:
     """All that determines the result of a run; saved in its checkpoints.
 
     Attributes:
-        settings: Values that can be shown, such as the learning rate.
-        digests: Hashes, by what they are of, such as "training rows".
+        settings: The values that can be shown, such as the learning rate.
+        digests: The hashes of larger data by name, such as "training rows".
     """
 
     settings: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Fingerprint:
 
 
 def digest_of(*parts: bytes | str | memoryview) -> str:
-    """Returns a hash of texts or bytes, each of which counts apart."""
+    """Returns a hash of texts or bytes; where each part ends counts too."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, str):

@@ -1,4 +1,4 @@
-"""The gradients of a global batch, the same however the batch is split."""
+"""The gradients of a global batch, equal however the batch is split."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ from keras_bert.training.objectives import BatchObjective, Objective
 # the number by which Keras reduces a seed: no two replicas get the same one.
 _SEED_SHIFT = 1_000_000_007
 
-# By the name of a feature or an output.
+# Tensors by the name of a feature or an output.
 Tensors = Mapping[str, tf.Tensor]
 # Tensors or TensorArrays in lists and dicts.
 Nested = Any
@@ -50,17 +50,18 @@ class BatchGradients:
     The loss of an output is the weighted mean over all labels of the batch or,
     with a `BatchObjective`, a function of all rows: on all replicas, workers
     and micro-batches. The losses of the outputs are added, each times its
-    weight. To these come the losses of layers: those of `add_loss` and of
+    weight. The losses of layers are added too, from `add_loss` and from
     regularizers. The gradients are this replica's part of a sum over replicas.
 
     Every row of the global batch gets its own dropout masks. On one device
     these are the same as Keras' own training would draw.
 
     Attributes:
-        network: The network, whose outputs the objectives name.
+        network: The network; the objectives name its outputs.
         objectives: The objective of each output.
-        scale_loss: The optimizer's, for float16.
-        all_labels: Takes features and labels, and adds a teacher's labels.
+        scale_loss: The optimizer's function that scales the loss, for float16.
+        all_labels: A function of features and labels that adds a teacher's
+            labels.
         num_parts: The number of micro-batches.
         jit_compile: Whether a micro-batch is compiled with XLA.
     """
@@ -137,7 +138,7 @@ class BatchGradients:
     ]:
         """Returns outputs, seeds after them, updates of variables, losses.
 
-        The losses are those that layers add, and the regularizers'.
+        The losses come from layers and from regularizers.
         """
         given = zip(self._seeds, seeds, strict=True)
         with keras.StatelessScope(given, collect_losses=True) as scope:
@@ -163,7 +164,8 @@ class BatchGradients:
                 mean = weighted_mean(values, weights[name], totals[name])
                 loss += objective.weight * mean
             for x in losses:
-                # The mean of all parts, as Keras takes it of its replicas.
+                # The mean over all parts, as Keras takes the mean over its
+                # replicas.
                 num_parts = self.num_parts * distribution.num_replicas()
                 loss += tf.cast(tf.reduce_sum(x), loss.dtype) / num_parts
             loss = self.scale_loss(loss)
@@ -180,7 +182,7 @@ class BatchGradients:
             self.network.trainable_variables,
             [tf.ones_like(loss), *output_gradients.values()],
         )
-        if self.num_parts > 1:  # those of embeddings are sparse
+        if self.num_parts > 1:  # gradients of embeddings are sparse
             gradients = [
                 None if x is None else tf.convert_to_tensor(x)
                 for x in gradients
@@ -188,7 +190,7 @@ class BatchGradients:
         return gradients, sums, seeds
 
     def _accumulate(self, data: _Part, totals: Tensors, seeds: Seeds) -> Passed:
-        """As `_of_part` of the whole batch, one micro-batch at a time."""
+        """Like `_of_part` for the whole batch, one micro-batch at a time."""
 
         absent: set[int] = set()  # variables on which the loss does not depend
 
@@ -246,10 +248,10 @@ class BatchGradients:
         seeds: Seeds,
         result: Nested,
     ) -> tuple[Seeds, Nested]:
-        """Lets `add` take one micro-batch of the values after the other.
+        """Calls `add` with one micro-batch of the values after the other.
 
-        Takes its number, its values, the seeds and the result so far; returns
-        new seeds and a new result.
+        `add` takes the index and the values of the micro-batch, the seeds and
+        the result so far. It returns new seeds and a new result.
         """
 
         def step(
@@ -276,7 +278,7 @@ class BatchGradients:
     def _output_gradients(
         self, labels: Tensors, outputs: Tensors, weights: Tensors
     ) -> tuple[Tensors, StepSums]:
-        """Gradients of batch losses by this replica's outputs; their sums."""
+        """Returns gradients of the batch losses by outputs, and the sums."""
         whole = self._whole_batch(labels, outputs, weights)
         output_gradients = {}
         for name, objective in self._batch_objectives.items():

@@ -11,7 +11,7 @@ from keras_bert.io.paths import is_remote
 from keras_bert.io.whole_files import atomic_path, full_disk_named
 
 Row = dict[str, float]
-# Begins the names of metrics that are measured on held-out data.
+# The prefix of metrics that are measured on held-out data.
 HELD_OUT = "val_"
 
 
@@ -45,18 +45,18 @@ class History:
 
     @property
     def last(self) -> Row:
-        """The last row; only its step if the table of the run is missing."""
+        """The last row, or only its step if the table of the run is missing."""
         return self.rows[-1] if self.rows else {"step": self._last_step}
 
     def add(self, row: Row) -> None:
-        """Adds a row; one with the step of the last row is joined to it."""
+        """Adds a row, or joins it to the last row if the steps are equal."""
         if self.rows and self.rows[-1]["step"] == row["step"]:
             self.rows[-1] |= row
         else:
             self.rows.append(row)
 
     def write_table(self) -> None:
-        """Writes the table anew; a resumed run takes the rows from it."""
+        """Writes the whole table; a resumed run reads the rows from it."""
         with atomic_path(self._csv) as path, path.open("w", newline="") as file:
             names = dict.fromkeys(name for row in self.rows for name in row)
             writer = csv.DictWriter(file, list(names))

@@ -1,6 +1,6 @@
 """Functions of labels and outputs that return a float32 per label.
 
-They work on every backend of Keras, also in `compile(loss=...)`.
+They work on every Keras backend, and in `compile(loss=...)`.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def soft_cross_entropy(
 def soft_sigmoid_cross_entropy(
     teacher: Tensor, logits: Tensor, temperature: float
 ) -> Tensor:
-    """The same for sigmoids: logits [..., L] -> cross-entropies [..., L]."""
+    """Like `soft_cross_entropy`, for sigmoids: logits [..., L] -> [..., L]."""
     teacher, logits = _at(temperature, teacher, logits)
     return temperature**2 * ops.binary_crossentropy(
         ops.sigmoid(teacher), logits, from_logits=True

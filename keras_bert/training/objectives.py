@@ -18,12 +18,12 @@ class Objective:
     """A loss with one number per label, averaged over the batch by weight.
 
     Attributes:
-        loss: Function of labels and outputs that returns a float32 number per
+        loss: A function of labels and outputs that returns a float32 number per
             label, [B, 2] for labels [B, 2]; see `losses`.
-        metrics: More such functions, by the name under which their mean is
-            reported.
-        of_mean_loss: Functions of the mean loss to report, by name.
-        soft_loss: Function of a teacher's outputs, outputs and a temperature
+        metrics: More functions like the loss, by the name under which their
+            mean is reported.
+        of_mean_loss: The functions of the mean loss to report, by name.
+        soft_loss: A function of a teacher's outputs, outputs and a temperature
             that returns a float32 number per label: what a smaller network
             learns from a larger one. See `losses`.
         weight: The factor of the loss in the sum of all losses.
@@ -64,11 +64,11 @@ class BatchObjective(Objective):
     """A loss of the whole batch, such as one that contrasts its examples.
 
     The functions in `loss` and `metrics` take labels, outputs and weights and
-    return one float32 number. They see all rows of the global batch, in its
-    order, however many replicas, workers and micro-batches share the work.
-    The metrics of several batches are averaged by their numbers of rows that
+    return one float32 number. They see all rows of the global batch, in order,
+    however many replicas, workers and micro-batches share the work. The metrics
+    of several batches are averaged, weighted by the number of their rows that
     have a weight. On a TPU, rows of weight 0 fill up the last batch of an
-    epoch: the functions must leave them out.
+    epoch: the functions must leave these rows out.
 
     Example:
         >>> def loss(labels, outputs, weights):
@@ -96,10 +96,10 @@ class Distillation(NamedTuple):
         network: The network of the run with more outputs. Its further weights
             are only for training.
         objectives: The objectives of all outputs.
-        labels: Returns the labels of the further outputs, from the features of
-            a batch or a part of it.
-        weights: Returns the weights of these labels, from the features and the
-            weights of the other labels.
+        labels: A function that returns the labels of the further outputs, from
+            the features of a batch or a part of it.
+        weights: A function that returns the weights of these labels, from the
+            features and the weights of the other labels.
     """
 
     network: keras.Model

@@ -52,9 +52,9 @@ def train(
 
     An interval ends at every multiple of `save_checkpoints_steps` and at the
     last step: the history is written, a checkpoint saved, and then the model
-    evaluated. If a process is killed in an evaluation, only this evaluation is
-    lost, and the resumed run begins with it. A row of the history holds means
-    over the steps since the row before.
+    evaluated. If a process is killed during an evaluation, only this evaluation
+    is lost, and the resumed run begins with it. A row of the history holds
+    means over the steps since the row before.
 
     The host waits for the device only when a row is due. Weights that are not
     finite are not saved, and the last checkpoint stays.
@@ -65,8 +65,9 @@ def train(
     With `ends_at_interrupt`, Ctrl-C ends the run early, without an error.
 
     Raises:
-        InputError: If a batch cannot be split, if the folder has another run,
-            or if a loss or a weight is not finite, with the step.
+        InputError: If a batch cannot be split, if the folder contains another
+            run, or if a loss or a weight is not finite; the message names the
+            step.
         ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
     """
@@ -81,7 +82,7 @@ def train(
 
 
 class _Run:
-    """The loop, with all that changes in it."""
+    """The training loop, and all that changes in it."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class _Run:
         self.folder.check_is_writable()
         sidecars = {_CONFIG: self.config.to_json(), **self.folder.texts()}
         num_steps = self.setup.num_train_steps
-        # With a limit of time, nobody knows how many steps there are.
+        # With a time limit, the number of steps is unknown.
         total = None if self.config.max_train_time else num_steps
         with (
             lost_worker_named(self.folder.strategy),
@@ -227,7 +228,7 @@ class _Run:
                 )
 
     def _begins_with_evaluation(self) -> bool:
-        """Whether the last process ended before it, or step 0 is evaluated."""
+        """Whether an evaluation is due, from the last process or at step 0."""
         if not (self.setup.held_out_batches or self.setup.selection):
             return False
         rows = self.history.rows

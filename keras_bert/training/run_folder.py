@@ -25,17 +25,17 @@ from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """Where a run resumes and what it writes: one worker writes.
+    """The folder where a run resumes and writes; one worker writes.
 
     Attributes:
-        output_dir: Gets `checkpoints/`, `best/`, `history.csv` and
+        output_dir: A folder for `checkpoints/`, `best/`, `history.csv` and
             `tensorboard/`.
-        strategy: That of the run.
-        sidecars: Text files to save beside the weights of each checkpoint.
+        strategy: The strategy of the run.
+        sidecars: The text files to save beside the weights of each checkpoint.
         fingerprint: All that determines the result. A run resumes only from
-            checkpoints with the same one.
-        weight_filter: Whether a checkpoint has the weight of a path. The
-            network must have the values of all others when it is built.
+            checkpoints with the same fingerprint.
+        weight_filter: Whether a checkpoint has the weight at a path. All other
+            weights must have their values when the network is built.
         starts_over: Whether to remove what an earlier run left.
     """
 
@@ -74,7 +74,7 @@ class RunFolder:
     def checkpoint_of(self, step: int) -> Path | None:
         """Returns the checkpoint of `last_step`; None if that is 0.
 
-        Raises InputError if the folder has another run.
+        Raises InputError if the folder contains another run.
         """
         if step:
             checkpoint = checkpoint_of_step(self.checkpoints, step)
@@ -86,7 +86,7 @@ class RunFolder:
             self.fingerprint.check_is_that_of(best, self.path)
             remove(best)
         if self.is_written:
-            # Of an earlier run; they would be taken for those of this one.
+            # The results of an earlier run could be taken for this run's.
             remove(self.path / "eval_results.json")
         return None
 

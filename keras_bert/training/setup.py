@@ -1,4 +1,4 @@
-"""What a run trains and on what data; and the network, ready to train."""
+"""What a run trains, on what data; and the network, ready to train."""
 
 import contextlib
 import dataclasses
@@ -37,28 +37,32 @@ class TrainingSetup:
     """The network of a run, its data, and what the model is measured on.
 
     Attributes:
-        build_model: Returns the model with its initial weights.
-        objectives: By the name of the model's output.
-        count_work: Features -> sequences, tokens and flops of the batch, in
-            graph; see `WORK`. They are reported per second.
-        num_train_steps: Steps of the whole run.
-        num_warmup_steps: Steps until the learning rate is at its peak.
-        train_batches: Takes a number of steps and the shard of a worker.
-            Returns its rows of the batches after these steps, enough for
-            `num_train_steps` in all and always the same for one seed:
-            (features, labels, weights), the last two by output; see `Steps`.
-        held_out_batches: Takes the shard of a worker and returns its rows of
-            held-out batches, which are evaluated after every
-            `save_checkpoints_steps` steps and at the end; or None.
-        selection: Evaluates the model after every interval, in place of
-            held_out_batches, and keeps the best one as `best/`.
+        build_model: A function that returns the model with its initial weights.
+        objectives: The objectives by the name of the model's output.
+        count_work: A function, used in a graph, from features to the sequences,
+            tokens and flops of the batch; see `WORK`. They are reported per
+            second.
+        num_train_steps: The number of steps of the whole run.
+        num_warmup_steps: The number of steps until the learning rate is at its
+            peak.
+        train_batches: A function of a number of steps and the shard of a
+            worker. It returns the worker's rows of the batches after these
+            steps, enough for `num_train_steps` in all and always the same for
+            one seed: (features, labels, weights), the last two by output; see
+            `Steps`.
+        held_out_batches: A function of the shard of a worker that returns the
+            worker's rows of held-out batches, or None. They are evaluated after
+            every `save_checkpoints_steps` steps and at the end.
+        selection: How the model is evaluated after every interval, in place of
+            held_out_batches, and how the best model is chosen for `best/`.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
-        learning_rate_factors: See `build_optimizer`.
-        distill: Takes the model, and returns the network that is trained in its
-            place and shares its weights. The model alone is evaluated, kept
-            and the result.
-        init_moments: A checkpoint; training starts with the moments in it.
+        learning_rate_factors: The factors of the learning rate, as in
+            `build_optimizer`.
+        distill: A function of the model that returns the network that is
+            trained instead of it and shares its weights. Only the model is
+            evaluated and saved as the result.
+        init_moments: A checkpoint whose moments training starts with.
     """
 
     build_model: Callable[[], keras.Model]
@@ -84,9 +88,11 @@ class BuiltNetwork(NamedTuple):
 
     Attributes:
         model: The result of the run.
-        steps: Trains it, or the network that learns in its place.
+        steps: The steps that train the model, or the network that learns in its
+            place.
         state: What a checkpoint saves.
-        share_of_time: The share of `max_train_time` that is over; None without.
+        share_of_time: The share of `max_train_time` that is over; None without
+            a limit.
     """
 
     model: keras.Model
@@ -185,8 +191,8 @@ def check_steps(
 def _seeded(seed: int) -> Iterator[None]:
     """Seeds Python and NumPy, from which Keras takes the seeds of layers.
 
-    Afterwards they go on as if nothing had been drawn. These states are the
-    process's, so one thread at a time may build.
+    Afterwards their random numbers go on as if nothing had been drawn. All
+    threads share these states, so one thread at a time may build.
     """
     with _BUILDING:
         states = random.getstate(), np.random.get_state()

@@ -86,7 +86,7 @@ class Steps:
         return self._take_steps(batches)
 
     def evaluate(self, batches: Iterable, num_batches: int) -> dict[str, float]:
-        """Returns the metrics of the first batches, and shows its progress."""
+        """Returns the metrics of `num_batches` batches; shows the progress."""
         self.reset_metrics()
         iterator = iter(batches)
         metrics: Metrics = {}

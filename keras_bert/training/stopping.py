@@ -27,7 +27,7 @@ _STATUS = 128 + signal.SIGTERM
 class StoppingRules:
     """Whether a run ends before its last step, and why.
 
-    The time of interrupted processes counts too: the history has it.
+    The time of interrupted processes counts too: it is in the history.
     """
 
     setup: TrainingSetup

@@ -1,9 +1,9 @@
-"""Texts with judgments, in the files of BEIR, and how they are searched.
+"""Texts with judgments, in BEIR's format, and how they are searched.
 
 `corpus.jsonl` has `_id`, `title` and `text` of each document, `queries.jsonl`
 `_id` and `text` of each query. `qrels/test.tsv` has a header and then the ids
 of a query and of a document, and the relevance, a whole number; or it is a
-file of trec_eval, with a fourth column and without a header.
+trec_eval file, with a fourth column and without a header.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ class RetrievalConfig(CheckedSettings):
         split: The name of the judgments: test for qrels/test.tsv.
         ignore_identical_ids: Whether to leave out a document with the id of
             the query. In some collections, it is the query itself.
-        batch_size: Number of texts in a batch.
+        batch_size: The number of texts in a batch.
     """
 
     similarity: str = setting("model", choices=("model", "cosine", "dot"))
@@ -67,10 +67,10 @@ class Collection:
             yield row["_id"], text
 
     def check_ids(self, ids: Sequence[str]) -> None:
-        """Takes the ids of all documents.
+        """Compares the ids of all documents with the judgments.
 
-        Raises InputError if no judged document is among them; warns if some
-        are not.
+        Raises InputError if no judged document has one of the ids; warns if
+        some judged documents do not.
         """
         judged = set().union(*self.qrels.values())
         if unknown := judged.difference(ids):

@@ -19,7 +19,7 @@ from keras_bert.tasks.base import Row, Task
 from keras_bert.vectors.embed_files import embed_files, read_texts
 from keras_bert.vectors.embedder import Embedder
 
-# One text of so many is held out.
+# One of this many texts is held out.
 _HELD_OUT = 100
 
 
@@ -38,15 +38,15 @@ def distill(
 ) -> dict[str, float]:
     """Trains a network to reproduce the vectors of a larger one.
 
-    The texts need no labels: the loss is 1 - the cosine of the two vectors of
-    a text (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance).
-    The vocabularies may differ. The vectors of the teacher are computed once,
-    also over several calls, and kept in a file; every 100th text is held out.
+    The texts need no labels: the loss is 1 - the cosine of a text's two vectors
+    (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance). The
+    vocabularies may differ. The vectors of the teacher are computed once, even
+    for several calls, and kept in a file; every 100th text is held out.
 
     With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
     config, the network also learns from the layers of the teacher, token by
-    token. Then the pieces of the network must be among those of the teacher,
-    which is called in every step.
+    token. Then the word pieces of the network must be among the teacher's word
+    pieces, and the teacher is called in every step.
 
     A good starting point is the teacher with some of its layers (`keep_layers`)
     and a part of its vocabulary (`trim_vocab`).
@@ -66,30 +66,30 @@ def distill(
         16
 
     Args:
-        teacher: What `load_embedder` returns.
+        teacher: The embedder that `load_embedder` returned.
         checkpoint: The initial weights of the network, any checkpoint that
             `load_checkpoint` takes, with its config and vocabulary.
-        input_file: Text files as `embed_files` takes them.
-        output_dir: As in `finetune`; the result is a model of the kind
-            `embedding`.
+        input_file: The text files, as in `embed_files`.
+        output_dir: A folder for the results, as in `finetune`; the result is a
+            model of the kind `embedding`.
         field: The field with the text, as in `embed_files`.
-        config: Learning rate, batch size, epochs and so on.
-        settings: Settings of the kind `embedding` that differ from those of
-            the teacher: `dense="384:linear"` gives a network of another width
-            vectors of 384 numbers.
+        config: The learning rate, batch size, epochs and so on.
+        settings: Settings of the kind `embedding` that differ from the
+            teacher's settings: `dense="384:linear"` gives a network of another
+            width vectors of 384 numbers.
         cache_dir: A local folder for the vectors of the teacher and the
             encoded texts, as in `finetune`.
-        overwrite_output_dir: As in `finetune`.
-        callbacks: As in `finetune`.
+        overwrite_output_dir: Whether to start over, as in `finetune`.
+        callbacks: Keras callbacks, as in `finetune`.
 
     Returns:
         `cosine`, the mean over the held-out texts, and `loss`, 1 - cosine.
 
     Raises:
-        InputError: If the vectors of the two have different sizes, if there
-            are fewer than two texts, or a line or a setting is wrong; with a
-            map of layers, also if the teacher lacks a piece of the network,
-            or is a pre-trained checkpoint without settings of its own.
+        InputError: If the vectors of the two networks have different sizes, if
+            there are fewer than two texts, or if a line or a setting is wrong.
+            With a map of layers, also if the teacher lacks a word piece of the
+            network, or is a pre-trained checkpoint without settings of its own.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
@@ -110,7 +110,7 @@ def distill(
         kind, _ = read_kind(checkpoint_of_teacher)
         text_fields = kind.spec.text_fields
 
-    # `finetune` calls it when it has checked everything else.
+    # `finetune` calls `read` when it has checked everything else.
     def read(data_dir: Path, split: str) -> Iterator[Row]:
         if not vectors_file.exists():
             embed_files(

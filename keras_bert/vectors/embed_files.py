@@ -1,8 +1,8 @@
 """Files of texts -> a file of vectors, or of the hidden states of tokens.
 
-Hidden states are the paper's feature-based use (section 5.3). A line has the
-form of google-research/bert, extract_features.py: `linex_index`, and for each
-token its `token` and the `values` of its `layers`, with six decimals.
+Hidden states are the paper's feature-based use (section 5.3). A line is as
+extract_features.py in google-research/bert writes it: `linex_index`, and for
+each token its `token` and the `values` of its `layers`, with six decimals.
 """
 
 import io
@@ -33,8 +33,8 @@ from keras_bert.predict.served_model import capitalized
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder
 
-# The number of lines that are sorted by length together. A killed run loses
-# the lines of one chunk.
+# The number of lines that are sorted by length together. A run that is killed
+# loses the lines of one chunk.
 LINES_PER_CHUNK = 4096
 # The hidden states of a line take megabytes as JSON.
 _HIDDEN_LINES_PER_CHUNK = 64
@@ -50,12 +50,12 @@ def embed_files(
     batch_size: int = 32,
     layers: Sequence[int] = (),
 ) -> int:
-    """Writes the vector of the text on each line of files, in their order.
+    """Writes the vector of the text on each line of files, in order.
 
-    The output file appears when it is complete. After a kill, the same call
-    continues after the last 4,096 lines that were done (64 with `layers`), and
-    the file gets the same bytes. The log says how many texts were too long for
-    the model and were cut.
+    The output file appears when it is complete. If the process is killed,
+    repeat the call: it continues after the last chunk of 4,096 finished lines
+    (64 with `layers`), and the file gets the same bytes. The log says how many
+    texts were too long for the model and were cut.
 
     Example:
         >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
@@ -76,31 +76,32 @@ def embed_files(
         ('the', [-1, -2])
 
     Args:
-        embedder: What `load_embedder` returns.
-        input_file: Text files, plain or .gz, as comma-separated names or
+        embedder: The embedder that `load_embedder` returned.
+        input_file: The text files, plain or .gz, as comma-separated names or
             globs.
         output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
             file.
-        field: The field with the text: a key of JSON objects, one per line, or
-            a column that the first line of a file names, with tabs between the
-            columns, or of a `.csv` file. By default, the whole line is the
-            text. The texts of several fields, such as "title,text", are joined
-            by a space.
-        prompt_name: The prompt before each text, by default that of the model;
-            "" for none.
-        batch_size: Number of texts in a batch.
-        layers: Layers whose hidden states are written for each token, instead
-            of a vector for the text: -1 is the last one, 0 the first one. A
-            text may then be a pair, `A ||| B`. The file has the form of
-            google-research/bert, extract_features.py: one JSON object per text.
+        field: The field with the text: a key of JSON objects, one per line; a
+            column that the first line of a file names, with tabs between the
+            columns; or a column of a `.csv` file. By default, the whole line is
+            the text. The texts of several fields, such as "title,text", are
+            joined by a space.
+        prompt_name: The name of the prompt before each text; by default, the
+            model's default prompt; "" for no prompt.
+        batch_size: The number of texts in a batch.
+        layers: The indices of layers whose hidden states are written for each
+            token, instead of a vector for the text: -1 is the last layer, 0 the
+            first. A text may then be a pair, `A ||| B`. The file is as
+            extract_features.py in google-research/bert writes it: one JSON
+            object per text.
 
     Returns:
         The number of texts.
 
     Raises:
         InputError: A line is not UTF-8 or has no such field, there is no line,
-            prompt or layer, or what a killed run left is of another model or
-            text.
+            prompt or layer, or an unfinished output file belongs to another
+            model or text.
     """
     files = expand_globs(input_file)
     if to_path(output_file).suffix != (".jsonl" if layers else ".npy"):
@@ -171,7 +172,7 @@ def _npy_header(*shape: int) -> bytes:
 
 
 def _text_of(line: RequestLine, field: str | None) -> str:
-    """Returns the text of a line: the whole of it, or some of its fields."""
+    """Returns the text of a line: the whole line, or some of its fields."""
     place = capitalized(line.place)
     values = json_object(line.text)
     if field is None:
@@ -203,7 +204,7 @@ class HiddenStates:
     """Computes the outputs of layers of an embedder's encoder."""
 
     def __init__(self, embedder: Embedder, layers: Sequence[int]):
-        """Takes numbers of layers: -1 is the last one, 0 the first one.
+        """Takes the indices of layers: -1 is the last layer, 0 the first.
 
         Raises InputError if there is no such layer, or the model reads long
         texts in windows.
@@ -242,8 +243,8 @@ class HiddenStates:
     ) -> tuple[str, np.ndarray]:
         """Returns a line for each text, and whether the text was cut, bool [N].
 
-        A text is also a pair of texts, as `A ||| B`. The lines count from the
-        index on.
+        A text may be a pair of texts, `A ||| B`. The lines are numbered from
+        `index`.
         """
         examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
         lines = [""] * len(texts)

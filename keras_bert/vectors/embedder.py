@@ -43,12 +43,12 @@ class Embedder:
         12
 
     Attributes:
-        model: The network of `build_embedder`.
-        preprocessor: The `BertPreprocessor`.
-        settings: `pooling`, `normalize`, `max_seq_length`, `similarity` and
-            `named_prompts`, among others.
-        size: How many numbers a vector has, D.
-        checkpoint: Where the weights are from, if `load_embedder` read them.
+        model: The network, as `build_embedder` returns it.
+        preprocessor: The `BertPreprocessor` of the texts.
+        settings: The settings: `pooling`, `normalize`, `max_seq_length`,
+            `similarity` and `named_prompts`, among others.
+        size: The size of a vector, D.
+        checkpoint: The source of the weights, if `load_embedder` read them.
     """
 
     def __init__(
@@ -62,7 +62,8 @@ class Embedder:
         """Takes the parts of an embedder; `load_embedder` makes them.
 
         `dimensions` is the size to which vectors are cut. Raises InputError if
-        the network has fewer, or Keras does not compute with TensorFlow.
+        the network's vectors are smaller, or Keras does not compute with
+        TensorFlow.
         """
         require_tensorflow()
         whole_size = model.output["embeddings"].shape[-1]
@@ -89,10 +90,10 @@ class Embedder:
         prompt_name: str | None = None,
         batch_size: int = 32,
     ) -> np.ndarray:
-        """Returns the vectors of texts in their order, float32 [N, D].
+        """Returns the vectors of texts in order, float32 [N, D].
 
-        The prompt of this name precedes each text, by default that of
-        `settings.default_prompt_name`; "" for none.
+        The prompt with the name `prompt_name` precedes each text, by default
+        with the name `settings.default_prompt_name`; "" means no prompt.
 
         Texts of similar length are computed together. The log says how many
         texts were too long for the model and were cut. If the model reads long
@@ -132,7 +133,7 @@ class Embedder:
     ) -> Iterator[tuple[np.ndarray, dict[str, tf.Tensor], np.ndarray]]:
         """Yields batches of texts of similar length, or of pairs of texts.
 
-        A batch is the places of its texts, the inputs of the network, and
+        A batch is the indices of its texts, the inputs of the network, and
         whether each text was cut.
         """
         packed = self.preprocessor.pack(*map(tf.constant, texts))
@@ -145,7 +146,7 @@ class Embedder:
             yield places, batch, truncated[places]
 
     def log_truncated(self, num_truncated: int, num_texts: int) -> None:
-        """Says in the log that texts were cut, if any were."""
+        """Logs how many texts were cut, if any were."""
         if num_truncated:
             logging.warning(
                 "%d of %d texts were longer than %s%d tokens and were cut.",
@@ -158,7 +159,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of what a vector depends on besides the text."""
+        """Returns a hash of all that a vector depends on besides the text."""
         tokenizer = self.preprocessor.tokenizer
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
         hashed = hashlib.blake2b(ascii(read).encode(), digest_size=16)
@@ -175,7 +176,7 @@ class Embedder:
 
 
 def _checked(texts: Any) -> list[str]:
-    """Returns a list; one string or a DataFrame is not a list of texts."""
+    """Returns texts as a list; refuses a single string or a DataFrame."""
     if not is_list(texts) or getattr(texts, "ndim", 1) != 1:
         raise InputError(
             f"texts is {reprlib.repr(texts)}; give a list of strings."
@@ -213,25 +214,28 @@ def load_embedder(
         (1, 12)
 
     Args:
-        checkpoint: A fine-tuned model of the kind `embedding`, a folder of
-            sentence-transformers, or a pre-trained model in any format that
-            `load_checkpoint` takes, with its config and vocabulary.
-        dimensions: How many numbers of each vector to keep, from the first on;
-            all by default. A model can be trained for such short vectors
+        checkpoint: A fine-tuned model of the kind `embedding`, a
+            sentence-transformers folder, or a pre-trained model in any format
+            that `load_checkpoint` takes, with its config and vocabulary.
+        dimensions: The size to which each vector is cut; by default, all its
+            numbers are kept. A model can be trained for such short vectors
             (Kusupati et al. 2022). With `normalize`, the shorter vectors have
             the length 1.
-        bert_config: The network; by default the one beside the weights.
-        vocab_file: The vocabulary; by default the one beside the weights.
-        do_lower_case: Whether to lower-case the text; by default as the
+        bert_config: The config of the network; by default, the config beside
+            the weights.
+        vocab_file: The vocabulary; by default, the vocabulary beside the
+            weights.
+        do_lower_case: Whether to lower-case the text; by default, as the
             checkpoint was trained.
         **settings: Settings of the kind `embedding`; by default, or if None,
             the values of the model, or the defaults of the kind if it is a
             pre-trained model. `pooling`: the vector of a text, "mean", "max",
             "cls" or "pooled". `normalize`: whether all vectors have the length
-            1. `max_seq_length`: the longest sequence, in tokens with [CLS] and
-            [SEP]. `prompts`: a prompt for each role, such as {"query":
-            "question: "}; also as JSON. `default_prompt_name`: the prompt
-            before each text for which `embed` is given none; "" for none.
+            1. `max_seq_length`: the longest sequence, in tokens including [CLS]
+            and [SEP]. `prompts`: a prompt for each role, such as {"query":
+            "question: "}, or the same as JSON. `default_prompt_name`: the name
+            of the prompt before each text for which `embed` is given no prompt;
+            "" for no prompt.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.

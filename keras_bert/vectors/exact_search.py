@@ -14,7 +14,7 @@ _VECTORS_PER_BLOCK = 16_384
 
 
 class SearchResult(NamedTuple):
-    """The K most similar vectors for each of Q queries, the best one first.
+    """The K most similar vectors for each of Q queries, best first.
 
     Example:
         >>> result = keras_bert.vectors.search(np.eye(2), np.eye(2), top_k=1)
@@ -22,8 +22,8 @@ class SearchResult(NamedTuple):
         True
 
     Attributes:
-        indices: The rows of the corpus, int64 [Q, K].
-        scores: Their similarities, float32 [Q, K].
+        indices: The indices of the vectors in the corpus, int64 [Q, K].
+        scores: The similarities of these vectors, float32 [Q, K].
     """
 
     indices: np.ndarray
@@ -39,8 +39,8 @@ def search(
 ) -> SearchResult:
     """Finds the vectors of a corpus that are most similar to each query.
 
-    It compares all pairs, block by block. Of vectors with the same score, the
-    first in the corpus comes first.
+    It compares all pairs, block by block. Vectors with the same score are in
+    the order of the corpus.
 
     Example:
         >>> corpus = np.array([[1, 0], [0, 2], [3, 3]])
@@ -51,12 +51,14 @@ def search(
         array([[0.95, 0.89]], dtype=float32)
 
     Args:
-        queries: Numbers [Q, D].
-        corpus: Numbers [N, D]. It may be larger than the memory: what
-            `np.load(file, mmap_mode="r")` returns is read block by block.
-        top_k: How many vectors to find for each query; at most N are found.
-        similarity: "cosine" or "dot", the dot product. The cosine of a vector
-            of zeros is 0.
+        queries: The vectors of the queries, numbers [Q, D].
+        corpus: The vectors of the corpus, numbers [N, D]. The corpus may be
+            larger than the memory: an array that `np.load(file, mmap_mode="r")`
+            returns is read block by block.
+        top_k: The number of vectors to find for each query; at most N are
+            found.
+        similarity: The measure: "cosine", or "dot" for the dot product. The
+            cosine of a vector of zeros is 0.
 
     Raises:
         InputError: If the shapes do not fit, a number is not finite in 32 bits,
@@ -71,7 +73,7 @@ class TopVectors:
     """Searches a corpus that comes in pieces; see `search`.
 
     Attributes:
-        found: The best vectors of all that were added.
+        found: The best of all vectors that were added.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class TopVectors:
         )
 
     def add(self, vectors: np.ndarray) -> None:
-        """Searches the next vectors of the corpus, [N, D], too."""
+        """Adds the next vectors of the corpus, [N, D], to the search."""
         if not isinstance(vectors, np.ndarray):
             vectors = _as_numbers(vectors, "corpus")
         if vectors.ndim != 2 or vectors.shape[1] != self._queries.shape[1]:
@@ -115,7 +117,7 @@ class TopVectors:
             scores = np.concatenate([scores, new], axis=1)
             new_indices = np.broadcast_to(places, new.shape)
             indices = np.concatenate([indices, new_indices], axis=1)
-            # Of equal scores, it takes the first ones.
+            # Of equal scores, top_k takes the first.
             best, kept = tf.math.top_k(
                 scores, min(self._top_k, scores.shape[1])
             )

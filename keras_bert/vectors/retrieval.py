@@ -20,9 +20,10 @@ from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
 from keras_bert.vectors.exact_search import TopVectors
 
-# Judged documents by query: an integer, 0 or less if it is not relevant.
+# The relevance of judged documents, by query and document: an integer, 0 or
+# less if the document is not relevant.
 Qrels = Mapping[str, Mapping[str, int]]
-# Scores of the documents that were found, by query.
+# The scores of the documents that were found, by query and document.
 Run = Mapping[str, Mapping[str, float]]
 
 # Our names of metrics, and their names in trec_eval.
@@ -47,9 +48,9 @@ def evaluate_retrieval(
 
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
-    query, it precedes each query; the first that it has of document,
-    passage and corpus precedes each document. The log says so. Needs the extra
-    `retrieval`.
+    query, this prompt precedes each query. Of the prompts named document,
+    passage and corpus, the first that the model has precedes each document. The
+    log says so. This needs the extra `retrieval`.
 
     Example:
         >>> import os
@@ -71,15 +72,16 @@ def evaluate_retrieval(
         ['eval_results.json', 'run.trec']
 
     Args:
-        embedder: What `load_embedder` returns.
+        embedder: The embedder that `load_embedder` returned.
         data_dir: A folder in BEIR's format: `corpus.jsonl`, `queries.jsonl`
             and `qrels/test.tsv`.
-        output_dir: Gets `eval_results.json` with the metrics, and `run.trec`,
-            what was found, in the format of TREC; None writes nothing.
+        output_dir: A folder for `eval_results.json`, with the metrics, and
+            `run.trec`, with the documents that were found, in TREC format; None
+            writes nothing.
         config: The settings of the search.
 
     Returns:
-        The metrics that `score_run` describes. `map` is that of the first
+        The metrics that `score_run` describes. `map` is computed on the first
         `top_k` documents.
 
     Raises:
@@ -109,7 +111,7 @@ def evaluate_retrieval(
         return vectors
 
     queries = embed(list(collection.queries.values()), of_queries)
-    # One more, for a document that is left out.
+    # One document more, because one may be left out.
     num_found = config.top_k + config.ignore_identical_ids
     search = TopVectors(queries, num_found, similarity=similarity)
     ids: list[str] = []
@@ -140,7 +142,7 @@ def evaluate_retrieval(
 
 
 def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
-    """Returns the prompts of queries and of documents; None is the default."""
+    """Returns the names of the prompts of queries and documents, or None."""
     prompts = settings.named_prompts
     chosen = [
         next((name for name in names if name in prompts), None)
@@ -169,8 +171,8 @@ def _import_trec_eval() -> Any:
 def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
     """Returns the means over the judged queries, as trec_eval computes them.
 
-    Queries without a judgment do not count. A judged query that is missing in
-    the run has the score 0. Needs the extra `retrieval`.
+    Queries without a judgment do not count. A judged query that is missing from
+    the run has the score 0. This needs the extra `retrieval`.
 
     Example:
         >>> qrels = {"q": {"d1": 1, "d2": 2}}
@@ -182,16 +184,16 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
     Args:
         qrels: The relevance of judged documents, by query and document. A
             document without a judgment is not relevant.
-        run: The scores of the documents that were found, by query.
+        run: The scores of the documents that were found, by query and document.
 
     Returns:
-        ndcg@10: Jarvelin and Kekalainen's gain, divided by the gain of the
-            best order. A document's gain is its relevance, divided by
-            log2(rank + 1).
+        ndcg@10: Jarvelin and Kekalainen's gain in the first 10, divided by the
+            gain of the best order. A document's gain is its relevance, divided
+            by log2(rank + 1).
         mrr@10: 1 / the rank of the first relevant document, 0 if it is not
             among the first 10.
         recall@10, recall@100: The share of the relevant documents that are
-            among the first.
+            among the first 10 or 100.
         map: The mean over the relevant documents of the precision at their
             ranks, 0 for documents that were not found.
 
@@ -208,7 +210,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
                     "but must be a whole number."
                 )
     evaluator = _import_trec_eval().RelevanceEvaluator(
-        # Its C code takes no numbers of NumPy.
+        # The C code of pytrec_eval takes no NumPy numbers.
         {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},
         set(_METRICS.values()),
     )
@@ -227,10 +229,9 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
 def write_run(path: str | Path, run: Run, name: str) -> None:
     """Writes lines `query Q0 document rank score name`, as trec_eval reads.
 
-    As trec_eval does it, scores are compared in float32. Of documents with the
-    same score, the one whose id is the last in the alphabet comes first. The
-    file appears when it is complete. Raises InputError for an id with white
-    space.
+    As in trec_eval, scores are compared in float32, and documents with the same
+    score are in descending order of their ids. The file appears when it is
+    complete. Raises InputError for an id with white space.
     """
     with (
         atomic_path(path) as partial,
@@ -249,7 +250,7 @@ def write_run(path: str | Path, run: Run, name: str) -> None:
                             "which a run file cannot have; change the ids of "
                             "the data set."
                         )
-                # Nine digits tell any two numbers of float32 apart.
+                # Nine digits tell any two float32 numbers apart.
                 file.write(
                     f"{query} Q0 {document} {place} {score:.9g} {name}\n"
                 )

@@ -24,7 +24,7 @@ REFUSED = "is not a whole PyTorch checkpoint that holds only tensors; copy it"
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (None, "is a file of PyTorch, which only torch reads; pip install"),
+        (None, "is a PyTorch file, which only torch reads; pip install"),
         ("2.5.1", "does not read .*zip.bin safely; install torch 2.6"),
     ],
 )

@@ -105,12 +105,10 @@ def test_run_classifier(folder, tmp_path, config):
     assert len(answers.splitlines()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "more"),
-    [
-        pytest.param("1.1", "", marks=pytest.mark.slow),
-        ("2.0", "--version_2_with_negative=True"),
-    ],
+    [("1.1", ""), ("2.0", "--version_2_with_negative=True")],
 )
 def test_run_squad(folder, tmp_path, version, more):
     out = _run(

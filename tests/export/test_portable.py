@@ -40,7 +40,9 @@ def test_answers_in_a_new_process(exported, tmp_path):
         assert largest_difference(expected, found) < 1e-5
 
 
-@pytest.mark.parametrize("num_texts", [1, 1000])
+@pytest.mark.parametrize(
+    "num_texts", [pytest.param(1, marks=pytest.mark.slow), 1000]
+)
 def test_any_number_of_texts(exported, num_texts):
     texts = ["The quick ÉLAN, 狐!", "", "a film " * 9, "a\x00 \ufffdunaffable"]
     rows = [{"text": texts[i % 4] + f" dog{i}"} for i in range(num_texts)]

@@ -123,7 +123,7 @@ def _is_ours(kind):
     "name",
     [
         name
-        if name in ("notebook", "size")
+        if name == "notebook"
         else pytest.param(name, marks=pytest.mark.slow)
         for name in ROWS
     ],

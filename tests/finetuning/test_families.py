@@ -137,7 +137,8 @@ def test_trained_saved_loaded_and_trained_on(family, kind, folder, tmp_path):
     assert type(loaded) is type(model)
     assert loaded.bert_config == model.bert_config
     assert _answers(loaded, kind) == answers
-    assert "loss" in loaded.evaluate(*KINDS[kind][1:3])
+    if kind != "embedding":  # its rows have no labels
+        assert "loss" in loaded.evaluate(*KINDS[kind][1:3])
     again = type(model).from_pretrained(tmp_path / "saved")
     once = dataclasses.replace(CONFIG, num_train_epochs=1)
     assert _fit(again, kind, once)[0] < losses[0]
@@ -180,7 +181,11 @@ def _masked_lm(config):
 
 @pytest.mark.parametrize(
     ("family", "pooling"),
-    [("bert", "mean"), ("electra", "pooled"), ("modernbert", "pooled")],
+    [
+        pytest.param("bert", "mean", marks=pytest.mark.slow),
+        pytest.param("electra", "pooled", marks=pytest.mark.slow),
+        ("modernbert", "pooled"),
+    ],
 )
 def test_the_default_pooling_after_a_masked_lm(family, pooling, folder):
     """transformers can open a classifier only if it is pooled."""
@@ -265,7 +270,8 @@ def test_every_weight_has_the_rate_of_its_place(family):
 @pytest.mark.parametrize(
     "family",
     [
-        *("electra", "mpnet"),
+        pytest.param("electra", marks=pytest.mark.slow),
+        "mpnet",
         pytest.param("modernbert", marks=pytest.mark.slow),
     ],
 )

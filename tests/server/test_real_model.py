@@ -66,6 +66,7 @@ def test_an_exported_classifier(folder):
         assert listed["labels"] == ["no", "yes", "?"]
 
 
+@pytest.mark.slow
 def test_the_page_knows_how_a_model_spells_its_mask(tmp_path):
     checkpoint = write_family(
         tmp_path / "base",

@@ -47,6 +47,21 @@ def name(request):
     return request.param
 
 
+# For tests of what no file of a tokenizer changes.
+_ONE_IS_QUICK = pytest.mark.parametrize(
+    "name",
+    [
+        "modernbert",
+        *(
+            pytest.param(x, marks=pytest.mark.slow)
+            for x in NAMES
+            if x != "modernbert"
+        ),
+    ],
+    indirect=True,
+)
+
+
 @pytest.fixture(scope="module")
 def tokenizer(golden, name):
     return load_tokenizer(golden[0] / name, special_tokens_in_text=True)
@@ -92,6 +107,7 @@ def test_odd_texts_and_bytes(tokenizer):
             assert in_bytes == text.decode(errors="ignore")[first:last]
 
 
+@_ONE_IS_QUICK
 def test_features_equal_those_without_tensorflow(golden, tokenizer):
     texts = [row["text"] for row in golden[1][:400]]
     library = ListTokenizer.from_settings(tokenizer.json, tokenizer.settings)
@@ -103,6 +119,7 @@ def test_features_equal_those_without_tensorflow(golden, tokenizer):
             np.testing.assert_array_equal(features[key] * mask, values * mask)
 
 
+@_ONE_IS_QUICK
 def test_a_copy_and_a_folder(tokenizer, tmp_path):
     texts = ["Don't  say <mask> to café", "two\tNUL\0"]
     ids = tokenizer(texts).to_list()

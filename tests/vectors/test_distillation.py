@@ -75,6 +75,7 @@ def test_the_vectors_come_nearer(
         distill(embedder, student, input_file, out, config=CONFIG)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_hidden_states_come_nearer(checkpoint, student, input_file, tmp_path):
     large = tmp_path / "large"

@@ -1,4 +1,4 @@
-"""Names of BERT in transformers, to which other families are mapped."""
+"""BERT's names in transformers, to which the other families' are mapped."""
 
 PREFIX = "bert."
 NAMES: dict[str, str] = {}

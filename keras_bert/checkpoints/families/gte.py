@@ -1,4 +1,4 @@
-"""Names of GTE v1.5 -> BERT's: as released, and of transformers 5."""
+"""Names of GTE v1.5, as released and in transformers 5 -> BERT's."""
 
 from keras_bert.checkpoints.families import nomic_bert
 

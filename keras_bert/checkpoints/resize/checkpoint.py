@@ -21,7 +21,7 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# Its weights, config, tokenizer and the text of task.json by this name.
+# The weights, the config, the tokenizer, and the name task.json -> its text.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
 _LAYER = re.compile(r"layer_(\d+)/")
@@ -90,9 +90,9 @@ def keep_layers(
 ) -> None:
     """Keeps some encoder blocks of a checkpoint, and all other weights.
 
-    The training of a smaller network can start from the result, as that of
-    DistilBERT does (Sanh et al. 2019, arXiv 1910.01108, section 3); see
-    `distill`. The state of the optimizer is not copied.
+    The training of a smaller network can start from the result, as for
+    DistilBERT (Sanh et al. 2019, arXiv 1910.01108, section 3); see `distill`.
+    The state of the optimizer is not copied.
 
     Example:
         >>> keras_bert.checkpoints.keep_layers("pretrained", "shallow", [1])
@@ -105,8 +105,8 @@ def keep_layers(
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
         output_dir: A new folder; it appears when it is complete.
-        layers: The numbers of the blocks from 0, the lowest one, in rising
-            order.
+        layers: The indices of the blocks to keep, from 0 for the lowest block,
+            in ascending order.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -144,8 +144,8 @@ def keep_layers(
 def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """Returns the weights of a checkpoint, its config, tokenizer and task.
 
-    The task is the text of `task.json`, by this name, if the model is
-    fine-tuned; the result of a change stays a model of this task.
+    The task is the name `task.json` -> its text if the model is fine-tuned. A
+    model that is changed stays a model of this task.
 
     Raises FileNotFoundError if one of them is missing, and InputError if they
     do not belong together.
@@ -154,7 +154,7 @@ def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     config, tokenizer = load_config_and_tokenizer(whole)
     if not whole.task and modules_folder(whole.folder):
         logging.warning(
-            "%s is a model of sentence-transformers. The result has its "
+            "%s is a sentence-transformers model. The result has its "
             "weights, but not its pooling and prompts; to keep these, give the "
             "result of keras-bert convert --to=keras.",
             checkpoint,
@@ -171,7 +171,7 @@ def write_checkpoint(
 ) -> None:
     """Writes a folder in our own format, atomically.
 
-    `changed` are text files to write, also instead of the tokenizer's.
+    `changed` are text files to write; they may replace the tokenizer's.
     """
     texts = {
         "bert_config.json": config.to_json(),

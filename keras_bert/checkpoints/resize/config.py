@@ -31,8 +31,10 @@ class TrimVocabConfig(CheckedSettings):
 
     Attributes:
         min_count: How often a piece must occur in the text to be kept.
-        vocab_size: The number of pieces to keep, the most frequent ones of the
-            text. By default, all that occur in it.
+        vocab_size: The size of the new vocabulary. Besides the special tokens
+            and, with `keep_characters`, the characters, it has the most
+            frequent pieces of the text; by default, all that occur in it at
+            least `min_count` times.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
         keep_unseen_characters: Whether these include characters that the text

@@ -53,16 +53,16 @@ def extend_vocab(
     From the text, it adds the characters without which words are [UNK], and
     then the pieces that save the most tokens; see `choose_new_pieces`.
 
-    The new pieces come at the end, so all old ids stay, also the ids of
+    The new pieces come at the end, so all old ids stay, including the ids of
     [unused] pieces. The embedding of a new piece is the mean of the embeddings
     of the old pieces that it replaces, and so is its output bias. These are the
-    pieces into which the tokenizer split it so far, in the middle of a word if
+    pieces into which the old tokenizer splits it, in the middle of a word if
     the new piece begins with ##. A character that no old piece covers counts
     as [UNK]. All other weights stay bit for bit. The state of the optimizer is
     not copied.
 
-    Pieces of SentencePiece (Unigram) and of byte-level BPE are joined where a
-    space precedes the word; no character is added.
+    In a SentencePiece (Unigram) or byte-level BPE vocabulary, pieces are joined
+    where a space precedes the word; no character is added.
 
     Example:
         >>> figures = keras_bert.checkpoints.extend_vocab(
@@ -76,9 +76,9 @@ def extend_vocab(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        output_dir: A new folder, which gets `model.safetensors`,
-            `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
-            appears when it is complete.
+        output_dir: A new folder for `model.safetensors`, `bert_config.json`,
+            `vocab.txt` and `tokenizer_config.json`. It appears when it is
+            complete.
         lines: The text to learn from, in any order. Every 20th line is held
             out for the figures.
         words: Words to add instead, without spaces or punctuation. A word that
@@ -86,9 +86,9 @@ def extend_vocab(
         config: The number of pieces.
 
     Returns:
-        `vocab_size_before` and `vocab_size_after`; with held-out lines also
-        their `num_words`, and `tokens_per_word` and `unknown_words`, both
-        `_before` and `_after`. A punctuation mark is a word too.
+        `vocab_size_before` and `vocab_size_after`. With held-out lines, also
+        their `num_words`, and `tokens_per_word` and `unknown_words`, each once
+        with `_before` and once with `_after`. A punctuation mark is a word too.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -167,7 +167,7 @@ def _extend_json(
     words: Sequence[str],
     config: ExtendVocabConfig,
 ) -> tuple["BertTokenizer", list[list[int]]]:
-    """Does the same for Unigram and BPE."""
+    """Like `_extend_word_pieces`, for Unigram and BPE."""
     vocab, values = tokenizer.vocab, tokenizer.json
     assert values is not None
     if words:
@@ -194,7 +194,8 @@ def trim_vocab(
     and get new ids. The state of the optimizer is not copied.
 
     A word whose pieces are all kept is split as before. So with a `min_count`
-    of 1, every text of `lines` has the same pieces as before. Any other word
+    of 1 and no `vocab_size`, every text of `lines` has the same pieces as
+    before. Any other word
     is split into shorter pieces. With `keep_characters` it becomes [UNK] only
     if it was before, or if one of its characters is not a piece of the old
     vocabulary, alone at the start of the word or with ## elsewhere.
@@ -210,10 +211,10 @@ def trim_vocab(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        output_dir: A new folder, which gets `model.safetensors`,
-            `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
-            appears when it is complete.
-        lines: The text, in any order.
+        output_dir: A new folder for `model.safetensors`, `bert_config.json`,
+            `vocab.txt` and `tokenizer_config.json`. It appears when it is
+            complete.
+        lines: The lines of the text, in any order.
         config: Which pieces are kept.
 
     Returns:
@@ -222,7 +223,7 @@ def trim_vocab(
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If the text has no word, if `vocab_size` is less than the
-            special tokens and characters, or `output_dir` exists.
+            number of special tokens and characters, or if `output_dir` exists.
     """
     config = config or TrimVocabConfig()
     check_is_new(output_dir)

@@ -39,7 +39,7 @@ from keras_bert.models.embedder import build_embedder
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 
-# Ids of texts are from 0 to this number, without it: a TPU has 32 bits.
+# The ids of texts are below this number: a TPU has 32 bits.
 _NUM_IDS = 2**31 - 1
 
 
@@ -53,7 +53,7 @@ def _triplet_accuracy(
 def _mean_cosine(
     gold: np.ndarray, predicted: Sequence[Sequence[float]]
 ) -> float:
-    """The mean cosine of the vectors of texts and their labels."""
+    """The mean cosine of the vector of a text and its label."""
     units = unit_vectors(gold) * unit_vectors(np.array(predicted))
     return float(np.mean(np.sum(units, axis=1)))
 
@@ -61,16 +61,16 @@ def _mean_cosine(
 class Embedding(Kind):
     """Answers with `embedding`, the vector of a text.
 
-    A row with two texts is answered with `similarity`, the cosine of their
-    vectors or, if the settings say so, the dot product; one with more texts
-    with `similarities`, of the first text with each other one. The
-    default prompt of the settings precedes each text.
+    The answer to a row with two texts is `similarity`: the cosine of their
+    vectors or, if the settings say so, the dot product. The answer to a row
+    with more texts is `similarities`, of the first text with each other text.
+    The default prompt of the settings precedes each text.
 
     The text fields are an anchor, a positive and any negatives. A row has the
-    first of these fields, at least one; all rows of a data set have the same.
-    Training rows are pairs or triplets without a label, pairs with a number,
-    or texts with a vector. Validation rows may have another form, for the
-    metrics.
+    first one or more of these fields; all rows of a data set have the same
+    fields. Training rows are pairs or triplets without a label, pairs with a
+    number, or texts with a vector. Validation rows may have another form that
+    suits the metrics.
 
     The SavedModel takes the first text field [B] and returns `embedding`,
     float32 [B, H]; so does its signature `embed`. The signature `similarity`
@@ -156,7 +156,7 @@ class Embedding(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Rows that do not fit the loss get no labels."""
+        """Encodes rows, without labels if they do not fit the loss."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         packed = encode_texts(
@@ -181,7 +181,7 @@ class Embedding(Kind):
             return tf.constant(_numbers(rows), tf.float32)
         if loss == "vector":
             return tf.constant(_vectors(rows)[:, None], tf.float32)
-        return tf.zeros(len(rows))  # the order of the texts says it all
+        return tf.zeros(len(rows))  # the order of the texts is the label
 
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
@@ -193,7 +193,7 @@ class Embedding(Kind):
         return [{name: value} for value in values.tolist()]
 
     def gold(self, rows: Sequence[Row]) -> Values:
-        """Returns the labels of rows that have one; None for each other row.
+        """Returns the label of each row; None for a row without one.
 
         Raises InputError if the rows do not fit the metrics of the task.
         """
@@ -223,7 +223,7 @@ class Embedding(Kind):
             return network_calls.call_in_pieces(model, rows)["embeddings"]
 
         def embed(texts: tf.Tensor) -> Tensors:
-            """Strings [N] -> vectors [N, H], and how the texts were read."""
+            """Strings [N] -> vectors [N, H], and the texts' truncation info."""
             packed = self._preprocessor.pack(texts)
             if self._in_windows:
                 vectors = vectors_of(packed.features)[:, 0]
@@ -266,10 +266,10 @@ class Embedding(Kind):
         return signatures
 
     def id_signature(self, model: keras.Model) -> Signature:
-        """Takes ids, int32 [B, S], and returns `embedding` [B, H].
+        """Returns the signature that maps ids, int32 [B, S], to `embedding`.
 
-        If texts are read in windows, they are [B, W, S]; windows without a
-        token are the last ones of a text.
+        The vectors are [B, H]. The ids are [B, W, S] if texts are read in
+        windows; the windows of a text without a token come last.
         """
 
         def call(*ids: tf.Tensor) -> Tensors:

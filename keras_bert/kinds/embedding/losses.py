@@ -246,8 +246,8 @@ def check_rows(
             missing = next(field for field in text_fields if field not in row)
             raise InputError(
                 f"Example {number} has no field {missing!r}, only "
-                f"{', '.join(row)}; a row has the first of the text_fields "
-                f"{', '.join(text_fields)}."
+                f"{', '.join(row)}; a row may leave out only the last of the "
+                f"text_fields {', '.join(text_fields)}."
             )
         row_format = RowFormat(fields, labeled and "label" in row)
         first = first or (number, row_format)

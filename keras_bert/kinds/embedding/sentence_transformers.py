@@ -1,9 +1,10 @@
-"""Folders of sentence-transformers: the modules of a text's vector.
+"""sentence-transformers folders: the modules that make a text's vector.
 
-`modules.json` lists what turns a text into its vector, and the folder of each.
-`sentence_bert_config.json`, beside the weights, may hold the longest sequence,
-`1_Pooling/config.json` the pooling, `2_Dense` a layer after it, and
-`config_sentence_transformers.json` the prompts and the similarity.
+`modules.json` lists the modules that turn a text into its vector, and the
+folder of each. `sentence_bert_config.json`, beside the weights, may hold the
+longest sequence. `1_Pooling/config.json` holds the pooling, `2_Dense` may hold
+a layer after it, and `config_sentence_transformers.json` the prompts and the
+similarity.
 """
 
 import dataclasses
@@ -50,8 +51,8 @@ _ACTIVATIONS = {
 def read_settings(config: HubConfig, bert_config: BertConfig) -> dict[str, Any]:
     """Returns the settings of the model whose weights are in a folder.
 
-    Raises InputError if it has a module or a setting that this package does
-    not have.
+    Raises InputError if the model has a module or a setting that this package
+    does not have.
     """
     root = sentence_transformers.modules_folder(config.folder)
     assert root is not None
@@ -100,8 +101,8 @@ def module_files(
 ) -> dict[str, str]:
     """Returns the text of the files to write beside the weights, by name.
 
-    All releases of sentence-transformers read them. Raises InputError for a
-    pooling that it does not have, and for windows.
+    Every sentence-transformers release reads them. Raises InputError for a
+    pooling that the library does not have, and for windows.
     """
     if settings.pooling not in _POOLINGS or settings.in_windows:
         raise InputError(

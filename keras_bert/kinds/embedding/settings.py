@@ -6,8 +6,8 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.settings import PromptSettings, WindowSettings
 from keras_bert.settings import setting
 
-# The activations of a Dense module of sentence-transformers, by the names that
-# `get_activation` has for them.
+# The activations of a sentence-transformers Dense module, by the names that
+# `get_activation` takes.
 ACTIVATIONS = ("linear", "tanh", "relu", "gelu_erf")
 
 
@@ -15,31 +15,31 @@ ACTIVATIONS = ("linear", "tanh", "relu", "gelu_erf")
 class EmbeddingSettings(PromptSettings, WindowSettings):
     """Settings of an embedding task.
 
-    The vector of a text in windows is the mean or the maximum, by
-    `window_pooling`, of the vectors that `pooling` and `dense` make of its
-    windows. With `normalize`, it then gets the length 1.
+    If a text is read in windows, `pooling` and `dense` make a vector from each
+    window. The vector of the text is the mean or the maximum of these, as
+    `window_pooling` says. With `normalize`, it then gets the length 1.
 
     Attributes:
         pooling: The vector of a text: the mean or the max of all its tokens;
             cls, the vector of [CLS]; or pooled, the output of the pooler.
         dense: Layers after the pooling, each as its size and its activation:
-            256:tanh or 512:gelu_erf,256:linear. Empty for none.
+            256:tanh or 512:gelu_erf,256:linear. Empty for no layer.
         normalize: Whether all vectors have the length 1.
         similarity: The similarity of two vectors: cosine, or dot for their
             dot product. Training compares cosines.
         prompts: The prompts, by the names of their roles, as JSON:
             {"query": "question: ", "document": "answer: "}.
-        default_prompt_name: The prompt before each text for which no prompt is
-            named, also in training; empty for none.
-        loss: multiple_negatives for pairs of texts that belong together, or
-            with negatives after them; cosent for pairs with a number as their
-            label; triplet for a text, a positive and negatives; vector for a
-            text with a vector as its label, such as the vector that a larger
-            model gives it.
-        scale: multiple_negatives and cosent multiply the cosines by this
-            number.
-        margin: With triplet, the cosine of the positive must exceed the cosine
-            of each negative by this number.
+        default_prompt_name: The name of the prompt before each text for which
+            no prompt is named, including in training; empty for no prompt.
+        loss: The loss: multiple_negatives for pairs of texts that belong
+            together, with or without negatives after them; cosent for pairs
+            with a number as their label; triplet for a text, a positive and
+            negatives; vector for a text with a vector as its label, such as the
+            vector that a larger model gives it.
+        scale: The factor by which multiple_negatives and cosent multiply the
+            cosines.
+        margin: The margin of triplet: the cosine of the positive must exceed
+            the cosine of each negative by this number.
         dimensions: Sizes such as 384,256,128 to which the vectors can be cut
             (Matryoshka); the loss is the sum of the losses of all sizes. Empty
             for whole vectors only, as the loss vector needs.

@@ -15,7 +15,7 @@ from keras_bert.kinds.span.windows import SPACES, Windows
 
 # A Python float would be float32 in a graph.
 _IMPOSSIBLE = np.float64("-inf")
-# Values of several kinds of the same items, [B, (items)].
+# Several values of the same items, each [B, (items)].
 Columns = list[tf.RaggedTensor]
 # A run of white space in an answer becomes one space.
 _SPACES = f"[{SPACES}]+"
@@ -47,7 +47,7 @@ class Decoder:
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Does the same in a graph, for strings [B] and without n-best."""
+        """Like `answers`, in a graph, for strings [B] and without n-best."""
         best = self._choose(contexts, *self._rank(tf.size(contexts, tf.int64)))
         for name in ("score", "null_odds"):
             best[name] = tf.cast(best[name], tf.float32)
@@ -75,11 +75,12 @@ class Decoder:
         }
 
     def _rank(self, num_rows: int | tf.Tensor) -> tuple[Columns, Columns]:
-        """Sorts the candidates of each row, the best one first.
+        """Sorts the candidates of each row, best first.
 
-        Returns their starts and ends, in characters, and the logits of both,
-        [B, (candidates)]; and both logits of "no answer" in each window of
-        the row, the least first, [B, (windows)].
+        The first columns are the starts and the ends of the candidates, in
+        characters, and the logits of both, [B, (candidates)]. The second
+        columns are both logits of "no answer" in each window of the row, lowest
+        first, [B, (windows)].
         """
         rows = self.windows.rows
         scores, *tokens = self._find_candidates()
@@ -105,13 +106,12 @@ class Decoder:
         """Pairs the best starts of each window with its best ends.
 
         Returns the sums of both logits, float64 [W, N], or -inf if the pair is
-        not an answer; and the places of both tokens in the window, [W, N].
+        not an answer; and the positions of both tokens in the window, [W, N].
 
-        The `n_best_size` best positions of each kind are paired, even if they
-        are outside of the context. A token can start an answer only in the
-        window with the most context around the token. If no window of a
-        question has a pair, the candidate of each window is its best single
-        token.
+        The `n_best_size` best starts and ends are paired, even if they are
+        outside of the context. A token can start an answer only in the window
+        with the most context around the token. If no window of a question has a
+        pair, the candidate of each window is its best single token.
         """
         rows = self.windows.rows
         shape = tf.shape(self.start_logits, tf.int64)
@@ -149,11 +149,11 @@ class Decoder:
     def _locate(
         self, places: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns where answers start and end, in characters of the context.
+        """Returns the starts and ends of answers, in characters of the context.
 
-        Takes answers [N]: the numbers of their windows (`places`) and their
+        Takes N answers: the indices of their windows (`places`), and of their
         first and last tokens. An answer becomes whole words if
-        google-research/bert cannot find its characters, which counts the
+        google-research/bert cannot find its characters. That code counts the
         letters of the clean text: an unknown word has no letters, and cleaning
         may add or remove letters.
         """
@@ -191,7 +191,7 @@ def _sort(
     rows: tf.Tensor,
     num_rows: int | tf.Tensor,
 ) -> Columns:
-    """Values [N] -> [B, (values)], the highest score first; it is stable."""
+    """Values [N] -> [B, (values)], highest score first, equal ones in order."""
     order = tf.argsort(scores, direction="DESCENDING", stable=True)
     order = tf.gather(order, tf.argsort(tf.gather(rows, order), stable=True))
     rows = tf.gather(rows, order)
@@ -218,7 +218,7 @@ def _n_best(
     null: Sequence[float],
     settings: SpanSettings,
 ) -> list[dict[str, Any]]:
-    """Takes (start, end, start logit, end logit), the best one first."""
+    """Takes candidates (start, end, start logit, end logit), best first."""
     logits_of: dict[str, Sequence[float]] = {}
     for start, end, *logits in candidates:
         logits_of.setdefault(re.sub(_SPACES, " ", context[start:end]), logits)

@@ -1,4 +1,4 @@
-"""The metrics of SQuAD's official evaluation, in per cent."""
+"""The metrics of SQuAD's official evaluation, in percent."""
 
 import collections
 import operator
@@ -33,10 +33,11 @@ def missing_answer_metrics(
 ) -> dict[str, float]:
     """Returns the further metrics of SQuAD 2.0.
 
-    These are exact match and F1 of the questions with an answer (`HasAns_`)
-    and of the questions without one (`NoAns_`); the best values (`best_`) that
-    any null threshold gives; and this threshold. Under a threshold, a question
-    is answered with its text of `texts` if its null odds do not exceed it.
+    These are exact match and F1 of the questions with an answer (`HasAns_`) and
+    of the questions without one (`NoAns_`); the best values (`best_`) that any
+    null threshold gives; and this threshold. With a threshold, the answer to a
+    question is its text in `texts` if its null odds do not exceed the
+    threshold.
     """
     has_answer = np.array([bool(answers) for answers in gold])
     metrics = {}

@@ -38,8 +38,8 @@ _NEVER = -1e9
 
 
 def _half(loss: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    # The loss is the mean of both outputs, as in google-research/bert.
-    # So is the softmax over all positions: padding changes the loss a little.
+    # As in google-research/bert, the loss is the mean of both outputs, and the
+    # softmax is over all positions: padding changes the loss a little.
     return lambda *arguments, **options: loss(*arguments, **options) / 2
 
 
@@ -64,12 +64,12 @@ def _read_settings(
 class Span(Kind):
     """Answers with `answer`, a part of the context, or "" for no answer.
 
-    The other parts of an answer are `start` and `end`, its characters in the
-    context; `score`, the sum of the logits of its first and last token;
-    `null_odds`, the score of "no answer" minus `score`; `best_answer`, the
-    best part of the context even if `answer` is ""; and `nbest`, the best
-    answers as google-research/bert writes them. Runs of white space in an
-    answer become one space.
+    The other parts of an answer are `start` and `end`, its span in the context,
+    in characters; `score`, the sum of the logits of its first and last token;
+    `null_odds`, the score of "no answer" minus `score`; `best_answer`, the best
+    part of the context even if `answer` is ""; and `nbest`, the best answers as
+    google-research/bert writes them. Runs of white space in an answer become
+    one space.
 
     If `answers_may_be_missing`, there is no answer if `null_odds` exceeds
     `null_score_diff_threshold`. Otherwise there always is an answer, unless
@@ -179,7 +179,7 @@ class Span(Kind):
                     f"The label of question {_name(row, number)} is "
                     f"{row['label']!r}; give a list of answers, each with "
                     "'text', a string that is not empty, and 'answer_start', "
-                    "the number of its first character in the context. The "
+                    "the index of its first character in the context. The "
                     "list is empty if there is no answer."
                 )
         return [[answer["text"] for answer in row["label"]] for row in rows]
@@ -187,10 +187,11 @@ class Span(Kind):
     def write_reports(
         self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
     ) -> None:
-        """Writes the files of google-research/bert, run_squad.py.
+        """Writes the files that run_squad.py in google-research/bert writes.
 
-        These are `predictions.json` and, for SQuAD 2.0, `null_odds.json`, which
-        the official evaluation takes, and `nbest_predictions.json`.
+        These are `predictions.json`, `nbest_predictions.json` and, for SQuAD
+        2.0, `null_odds.json`. The official evaluation takes the first and the
+        last of these.
         """
         files = {"predictions": "answer", "nbest_predictions": "nbest"}
         if self.spec.settings.answers_may_be_missing:

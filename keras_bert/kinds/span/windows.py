@@ -16,30 +16,31 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.windows import WindowLayout, lay_out_windows
 from keras_bert.text.words import clean_text
 
-# The separators of words in google-research/bert, run_squad.py.
+# The separators of words in run_squad.py of google-research/bert.
 SPACES = " \t\r\n\u202f"
 _SPACE = re.compile(f"[{SPACES}]+")
-# No token has this number.
+# No token has this index.
 _NOWHERE = -2
 
 
 class Windows(NamedTuple):
     """W windows, each a question with a part of its context.
 
-    The fields after `truncated` are int32 RaggedTensors [W, (tokens)]; those
-    after `segment_ids` are -1 for a token outside of the context.
+    The fields after `truncated` are int32 RaggedTensors [W, (tokens)]; the
+    fields after `segment_ids` are -1 for a token outside of the context.
 
     Attributes:
-        rows: The number of the question, int64 [W], in rising order.
-        truncated: Whether a question was truncated, bool [B], for each
-            question.
+        rows: The index of each window's question, int64 [W], in ascending
+            order.
+        truncated: Whether each question was truncated, bool [B].
         input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
-        context_tokens: The number of the token in its context.
-        starts, ends: The place of the token in its context, in characters.
-        word_starts, word_ends: The place of its word, between `SPACES`.
+        context_tokens: The index of the token in its context.
+        starts, ends: The span of the token in its context, in characters.
+        word_starts, word_ends: The span of the token's word; `SPACES` separate
+            words.
         word_start_drifts, word_end_drifts: The number of characters that
-            cleaning adds to the context before the word's start, or its end;
-            spaces do not count.
+            cleaning adds to the context before the start or the end of the
+            word; spaces do not count.
         is_max_context: 1 if no other window has more context around the token,
             0 otherwise.
     """
@@ -70,7 +71,7 @@ def cut_windows(
 ) -> Windows:
     """Cuts contexts [B] into windows, each with its question [B].
 
-    They are the windows of google-research/bert, run_squad.py. A context
+    They are the windows of run_squad.py in google-research/bert. A context
     without a token has one window.
     """
     question_ids = tokenizer(questions)
@@ -185,7 +186,7 @@ def label_windows(
 def _locate_tokens(
     tokenizer: BertTokenizer, contexts: tf.Tensor
 ) -> dict[str, tf.RaggedTensor]:
-    """Returns ids and places of the tokens of contexts, [B, (tokens)]."""
+    """Returns the ids and the spans of the tokens of contexts."""
     tokens = tokenizer.tokenize_with_offsets(contexts)
     # With one more space, a space follows each word.
     characters = tf.strings.unicode_decode(
@@ -231,7 +232,7 @@ def _locate_tokens(
 
 
 def _clean_sizes(characters: tf.Tensor, tokenizer: BertTokenizer) -> tf.Tensor:
-    """Returns how many characters cleaning makes of each; 0 for a space."""
+    """Returns how many characters cleaning turns each into; 0 for a space."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
     texts = clean_text(texts, tokenizer.settings, tokenizer.library)
@@ -277,7 +278,7 @@ def _answer_tokens(
     tokens: Iterable[np.ndarray],
     answer_ids: list[int],
 ) -> tuple[int, int] | None:
-    """Returns the numbers of the first and the last token, or None."""
+    """Returns the indices of the first and the last token, or None."""
     ids, starts, ends = tokens
     # All words that the answer touches. A space belongs to the word before it.
     start = answer["answer_start"]

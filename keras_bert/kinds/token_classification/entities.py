@@ -10,19 +10,19 @@ import tensorflow as tf
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_table
 
-# Of IOB, IOE, IOBES, BILOU and BMES.
+# The prefixes of IOB, IOE, IOBES, BILOU and BMES.
 _PLACES = dict(B="B", I="I", M="I", E="E", L="E", S="S", U="S")
-# Such as o, B_PER, b-PER and PER-B.
+# Misspelt tags, such as o, B_PER, b-PER and PER-B.
 _MISSPELT = re.compile(r"o|[bi]-.+|[BIbi][_.:/].+|.+[-_.:/][BIbi]")
 
 
 class Entities(NamedTuple):
-    """The entities of texts in their order, all [B, (entities)].
+    """The entities of texts in text order; all fields are [B, (entities)].
 
     Attributes:
-        types: Strings, such as "PER".
-        first_words, last_words: The numbers of words in the text, int64.
-        scores: The score of the least certain word, or the mean, float32.
+        types: The types, such as "PER".
+        first_words, last_words: The indices of the words in the text, int64.
+        scores: The score of the least certain word, or the mean score, float32.
     """
 
     types: tf.RaggedTensor
@@ -44,10 +44,11 @@ def find_entities(
     that it names.
 
     Args:
-        label_ids: Numbers of labels, [B, (words)].
+        label_ids: The ids of the labels, [B, (words)].
         scores: The probabilities of the labels, [B, (words)].
-        labels: Names such as "O" and "B-PER".
-        mean_score: Whether the score is the mean instead of the lowest.
+        labels: The names of the labels, such as "O" and "B-PER".
+        mean_score: Whether the score of an entity is the mean of its words'
+            scores instead of the lowest.
     """
     tags = split_tags(labels)
     places, types = zip(*(tags[name] for name in labels), strict=True)
@@ -83,11 +84,11 @@ def find_entities(
 
 
 def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Returns the place in the entity, and the type, of each label of a task.
+    """Returns the position in the entity, and the type, for each label.
 
     B begins an entity, E ends it, S does both and I neither. B- and I- always
     mean this. The other prefixes of IOE, IOBES, BILOU and BMES, and bare tags
-    such as B and I, whose type is "_", mean it only where all labels but O
+    such as B and I, whose type is "_", mean this only where all labels but O
     have such a prefix. The type of O is "".
     """
     tags = [label for label in labels if label != "O"]

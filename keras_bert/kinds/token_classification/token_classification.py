@@ -47,18 +47,18 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
 from keras_bert.training.objectives import Objective
 
-# A CRF chooses the labels of so many texts at a time, padded to the longest.
+# A CRF chooses the labels of this many texts at a time, padded to the longest.
 _ROWS_PER_CALL = 256
 _ENDS = ("E-", "S-")
-# Between two letters.
+# A character between two letters.
 _INNER = re.compile(r"(?<=[^\W\d_])[^\w\s](?=[^\W\d_])")
 
 
 def _soft_crf_loss(
     teacher: tf.Tensor, chain: tf.Tensor, temperature: float
 ) -> tf.Tensor:
-    # With equal transitions and probabilities at each word, the probabilities
-    # of all rows of labels are equal.
+    # If two networks have equal transitions, and equal probabilities at each
+    # word, they give equal probabilities to all sequences of labels.
     size = chain.shape[-1]
     words = soft_cross_entropy(teacher[:, size:], chain[:, size:], temperature)
     pairs = soft_squared_error(teacher[:, :size], chain[:, :size])
@@ -68,33 +68,33 @@ def _soft_crf_loss(
 class TokenClassification(Kind):
     """Answers with `tags`, a label for each word, `scores` and `entities`.
 
-    The scores are the probabilities of the tags. An entity has `type`,
-    `text`, `score` (the probability of its least certain tag; see the setting
-    `entity_grouping`) and its place: the words `start_word` to `end_word`. The
-    end is the first word after the entity.
+    The scores are the probabilities of the tags. An entity has `type`, `text`,
+    `score` (the probability of its least certain tag; see the setting
+    `entity_grouping`), `start_word`, and `end_word`, the index of the first
+    word after the entity.
 
-    With the setting `crf`, the tags of a text are those that are the most
-    probable together. A score is the marginal probability of the tag: the sum
-    over all sequences of tags that have this tag at the word.
+    With the setting `crf`, the tags of a text are the most probable sequence of
+    tags. A score is the marginal probability of the tag: the sum over all
+    sequences of tags that have this tag at the word.
 
     The label of a word is learned and predicted at its first token. A word that
-    is split in a text, such as "U.S.", is learned at the first token of each
-    part, with I- after B-, so that a text has the entities of its words. A text
-    longer than `max_seq_length` is read in windows that overlap by half of
-    their tokens; each word is learned and predicted in one of them. A CRF
-    learns the words of a window as a sequence of their own, and then chooses
-    the tags of all words of the text together.
+    is split when it is read in a text, such as "U.S.", is learned at the first
+    token of each part, with I- after B-, so that a text has the same entities
+    as its words. A text longer than `max_seq_length` is read in windows that
+    overlap by half of their tokens; each word is learned and predicted in one
+    of them. A CRF learns the words of a window as a sequence of their own, and
+    then chooses the tags of all words of the text together.
 
-    A row without a label may have a `text` instead of the words. It is split
-    at white space and around punctuation, but for the `inner_punctuation`, such
-    as the hyphen, that the words of the training set have between two letters.
-    Its answer has entities only; their places are `start` and `end`, in
+    A row without a label may have a `text` instead of the words. It is split at
+    white space and around punctuation, except for the `inner_punctuation`:
+    characters such as the hyphen that are between two letters in words of the
+    training set. Its answer has only entities, with `start` and `end` in
     characters.
 
     The SavedModel takes `text` [B] and returns the entities of each text:
     `entities.type`, `entities.text`, `entities.start`, `entities.end` and
-    `entities.score`, [B, E], padded with "" and 0. Its second signature, with
-    the name of the task's field, takes words [B, W], padded with "", and
+    `entities.score`, [B, E], padded with "" and 0. Its second signature, which
+    is named like the task's field, takes words [B, W], padded with "", and
     returns `tags` and `scores` [B, W].
     """
 
@@ -132,12 +132,12 @@ class TokenClassification(Kind):
                 "as O, B-PER and I-PER to join words to entities.",
                 ", ".join(misspelt),
             )
-        # In IOBES, whatever the scheme of the labels is.
+        # The labels in IOBES, whatever their own scheme is.
         self._plain_tags = {
             label: f"{place}-{type_}" if type_ else label
             for label, (place, type_) in split_tags(spec.labels).items()
         }
-        # Of the rest of a word; after E- and S-, no tag goes on.
+        # The label ids of the rest of a word; no tag goes on after E- and S-.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {tag: i for i, tag in enumerate(tags) if tag[:2] not in _ENDS}
         inside = [tag.replace("B-", "I-", 1) for tag in tags]
@@ -166,7 +166,8 @@ class TokenClassification(Kind):
             for word in itertools.chain(*(row[field] for row in chunk)):
                 counts.update({*_INNER.findall(word)})
                 num_words += 1
-        # In one of a thousand words, because a data set has errors too.
+        # In at least one of a thousand words, because a data set has errors
+        # too.
         frequent = [x for x, n in counts.items() if 1000 * n >= num_words]
         return {"inner_punctuation": "".join(sorted(frequent))}
 
@@ -307,7 +308,7 @@ class TokenClassification(Kind):
     def _read(
         self, model: keras.Model, tokens: Tokens
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, Entities, Tensors]:
-        """Returns what `_answer` does, and how the texts were read."""
+        """Returns what `_answer` does, and the texts' truncation info."""
         windows, first = self._windows(tokens), self._num_transitions
         outputs = call_in_pieces(model, windows.features())
         (chain,) = outputs.values()
@@ -321,12 +322,12 @@ class TokenClassification(Kind):
     def _choose(
         self, words: tf.RaggedTensor, transitions: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Logits [B, (words), L] -> labels of all words, and scores, [W]."""
+        """Logits [B, (words), L] -> the labels and scores of all words, [W]."""
         if not self._has_crf:
             scores = tf.nn.softmax(words.values)
             label_ids = tf.argmax(words.values, axis=-1)
             return label_ids, tf.reduce_max(scores, axis=-1)
-        # There is at least one token, because a loop must have a step.
+        # One more token than the longest text, because a loop must have a step.
         logits = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0]])
         is_word = tf.sequence_mask(words.row_lengths(), tf.shape(logits)[1])
         label_ids = viterbi(logits, is_word, transitions)
@@ -366,8 +367,8 @@ class TokenClassification(Kind):
     def _labels(self, tokens: Tokens, gold_ids: list[int]) -> tf.RaggedTensor:
         """Returns the labels of the tokens in all windows, ragged.
 
-        If a text would have several words in the place of one, the others are
-        learned too, as the inside of the first.
+        If a word is several words in a text, all but the first are learned too,
+        as the inside of the first.
         """
         in_text = tokens.of_text(self._word_starts)
         is_first, is_learned = (
@@ -377,7 +378,7 @@ class TokenClassification(Kind):
         ids = np.where(is_first, ids, self._inside_ids[ids])[is_learned]
         is_read = self._windows(in_text).is_read
         labels = np.full(is_read.values.shape, IGNORED, "int32")
-        # 0 is no label of a CRF, but a token that is not a word.
+        # For a CRF, 0 is a token that is not a word, and labels begin at 1.
         ids += self._has_crf & (ids != IGNORED)
         labels[is_read.values.numpy()] = ids
         return is_read.with_values(tf.constant(labels))
@@ -392,7 +393,7 @@ class TokenClassification(Kind):
         )
 
     def _gold_ids(self, rows: Sequence[Row]) -> list[int]:
-        """Returns the ids of the labels of all words, in their order."""
+        """Returns the ids of the labels of all words, in order."""
         (field,) = self.spec.text_fields
         fields.check_fields(rows, ["label"])
         label_ids = self.label_ids()

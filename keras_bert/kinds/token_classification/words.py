@@ -51,10 +51,11 @@ class Tokens:
     """The tokens of texts.
 
     Attributes:
-        ids: int32 [B, (tokens)].
-        begins_word: bool [B, (tokens)].
-        words: A value for each word, [B, (words)].
-        offsets: The places of the tokens in the texts; None for words.
+        ids: The token ids, int32 [B, (tokens)].
+        begins_word: Whether a token begins a word, bool [B, (tokens)].
+        words: The words themselves (`of_words`), or the index of each word's
+            first token (`of_texts`), [B, (words)].
+        offsets: Where each token is in its text; None after `of_words`.
     """
 
     ids: tf.RaggedTensor
@@ -179,10 +180,10 @@ class WordWindows(NamedTuple):
 
     Attributes:
         input_ids: int32 [N, (tokens)], from [CLS] to [SEP].
-        text_numbers: int64 [N], the text of each window, in rising order.
-        is_read: bool [N, (tokens)], whether a word is read at the token: its
-            first one, in one of the windows. Through all windows, the words
-            are in the order of the texts.
+        text_numbers: int64 [N], the index of each window's text, ascending.
+        is_read: bool [N, (tokens)], whether the answer for a word is read at
+            the token. Each word is read once: at its first token, in one
+            window. Across the windows, the words keep the order of the texts.
     """
 
     input_ids: tf.RaggedTensor

@@ -26,7 +26,7 @@ from keras_bert.training.distribution import WHOLE, BatchShard
 
 
 class PretrainingRecords:
-    """Records of `create_pretraining_data`, or of Google's own scripts.
+    """Records from `create_pretraining_data`, or from Google's own scripts.
 
     The files may be compressed. Their features may have Google's or Model
     Garden's names; the batches have Google's.
@@ -46,8 +46,8 @@ class PretrainingRecords:
         """Opens the files and checks the first record of each.
 
         Records made with `dynamic_masking` need a `drawer`, which draws other
-        pairs and masks in each epoch. They depend on its seed, the epoch and
-        the record.
+        pairs and masks in each epoch. The pairs and masks depend on the seed of
+        the drawer, the epoch and the record.
 
         Raises:
             InputError: A file is not a TFRecord file, all files are empty, or
@@ -119,8 +119,8 @@ class PretrainingRecords:
         another order, and every batch is full; see `ShuffledOrder`. Without
         it, the dataset has each record once, in order, and knows its size.
 
-        It starts at `first_batch` without reading the batches before, and
-        reads only the `share` of this worker in the rows of each batch.
+        The dataset starts at `first_batch` without reading the batches before.
+        It reads only the `share` of this worker from the rows of each batch.
         """
         num_records = self._num_records
         num_batches, num_rows = -(-num_records // batch_size), None
@@ -167,7 +167,7 @@ class PretrainingRecords:
     def errors_named(self, vocab_size: int) -> Iterator[None]:
         """Raises InputError in place of TensorFlow's error about a record.
 
-        It does so too if an id is not below `vocab_size`; see
+        Also raises InputError if an id is not below `vocab_size`; see
         `pretraining_batches`.
         """
         try:
@@ -201,7 +201,7 @@ class PretrainingRecords:
             ) from error
 
     def _check(self, features: Mapping[str, Any], name_of_record: str) -> None:
-        """Raises InputError if they do not have the lengths asked for."""
+        """Raises InputError if features do not have the lengths asked for."""
         for name, size in self._sizes.items():
             kind = "float_list" if "weights" in name else "int64_list"
             length = len(getattr(features[name], kind).value)
@@ -232,9 +232,9 @@ def find_files(
 def settings_of_records(
     files: Iterable[str],
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the files with a `.json`, and the settings in it.
+    """Yields each file that has a `.json`, and the settings in it.
 
-    Raises InputError if it is of something else.
+    Raises InputError if the `.json` describes something else.
     """
     for file in files:
         description = to_path(f"{file}.json")
@@ -266,8 +266,8 @@ def check_vocab_of_records(
 
 # tf.data calls Python in the background, before the results are asked for. A
 # call that begins when Python has ended never returns. The deletion of the
-# dataset waits for the call, so the process hangs (TensorFlow 2.21). So all
-# calls end before Python does.
+# dataset waits for the call, so the process hangs (TensorFlow 2.21). Therefore
+# all calls end before Python does.
 _calls = itertools.count()
 _is_ending = False
 
@@ -280,7 +280,7 @@ def _count_call() -> None:
 
 @atexit.register
 def _end_calls() -> None:
-    """Makes the next calls fail, until tf.data has no room for more results."""
+    """Makes new calls fail, until tf.data has no room for more results."""
     global _is_ending
     _is_ending = True
     before = -1

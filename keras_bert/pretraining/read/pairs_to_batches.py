@@ -18,13 +18,15 @@ def pretraining_batches(
     """Returns batches of (features, labels, weights), the last two by output.
 
     Args:
-        features: Batches of `PretrainingRecords`.
-        vocab_size: An id that is not below it is an error; see `errors_named`.
-        outputs: "masked_lm", and "next_sentence" or "replaced_tokens" if it
-            is trained. The network of the latter also reads `masked_lm_ids`.
+        features: The batches of `PretrainingRecords`.
+        vocab_size: The number of ids; an id that is not below it is an error,
+            see `errors_named`.
+        outputs: The trained outputs: "masked_lm", and "next_sentence" or
+            "replaced_tokens". For the latter, the network also reads
+            `masked_lm_ids`.
         packed: Whether several short sequences share a row.
-        num_segments: With fewer than 2, as in RoBERTa, all tokens are of the
-            first segment.
+        num_segments: The number of segments of the network. With fewer than 2,
+            as in RoBERTa, all tokens belong to the first segment.
     """
     if packed:
         features = features.map(pack_sequences, tf.data.AUTOTUNE)
@@ -68,26 +70,25 @@ def pretraining_batches(
 def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Packs a batch of pre-training examples into fewer rows of equal length.
 
-    Takes a batch of `PretrainingRecords`, [B, S] and so on. Returns R
-    rows of at most K sequences and P masked positions, with all padding at the
-    end:
+    Takes a batch from `PretrainingRecords`, [B, S] and so on. Returns R rows of
+    at most K sequences and P masked positions, with all padding at the end:
 
         input_ids, segment_ids: int32 [R, S].
-        input_mask: int32 [R, S], the number of the token's sequence in its
-            row, from 1; 0 at padding.
+        input_mask: int32 [R, S], the index of the token's sequence in its row,
+            from 1; 0 at padding.
         position_ids: int32 [R, S], from 0 in each sequence.
         cls_positions: int32 [R, K], the starts of the sequences.
         masked_lm_positions, _ids, _weights: [R, P], positions in the row.
         next_sentence_labels, _weights: [R, K], int32 and float32.
 
     R, K and P are as small as the batch allows, so they change from batch to
-    batch. Unused entries are 0. So are their weights, so a weighted mean over
-    the rows equals the mean over the examples.
+    batch. Unused entries and their weights are 0, so a weighted mean over the
+    rows equals the mean over the examples.
     """
     seq_length = features["input_ids"].shape[1]
     lengths = tf.math.count_nonzero(features["input_mask"], 1, dtype=tf.int32)
-    # First fit, the longest first, needs at most 11/9 of the fewest possible
-    # rows and 6/9 of a row (Dosa 2007).
+    # First fit, longest first, needs at most 11/9 of the fewest possible rows
+    # plus 6/9 of a row (Dosa 2007).
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
     rows = first_fit(tf.gather(lengths, order), seq_length)
     by_row = tf.argsort(rows, stable=True)
@@ -95,7 +96,7 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     features = {name: tf.gather(x, order) for name, x in features.items()}
     lengths = tf.gather(lengths, order)
 
-    # The places of sequences, tokens and masked positions in their rows.
+    # The positions of sequences, tokens and masked positions in their rows.
     numbers = _sum_before(tf.ones_like(rows), rows)[:, None]  # [B, 1]
     begins = _sum_before(lengths, rows)[:, None]  # [B, 1]
     positions = tf.range(seq_length) + tf.zeros_like(begins)  # [B, S]
@@ -165,7 +166,7 @@ def _mover(
 ) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns a function that moves values [B, .] to these columns [R, size].
 
-    It drops values that are not real; the rest of a row is 0.
+    The function drops values that are not real; the rest of a row is 0.
     """
     if size is None:
         # At least one, because heads need a position even without masks.

@@ -12,19 +12,21 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 @dataclasses.dataclass(eq=False)
 class InstanceDrawer(tf.Module):
-    """Draws masked pairs from stretches of sentences, packed and padded.
+    """Draws masked pairs, packed and padded, from stretches of sentences.
 
-    It draws the end of the first segment, whether the second one is the rest
-    of the stretch or the random sentences, the tokens that a long pair loses,
-    and the masks. All follow from (`random_seed`, epoch, record), so they do
-    not depend on the batch or on what runs in parallel.
+    It draws four things: the end of the first segment; whether the second
+    segment is the rest of the stretch or the random sentences; the tokens that
+    a long pair loses; and the masks. All of these follow from (`random_seed`,
+    epoch, record), so they do not depend on the batch or on what runs in
+    parallel.
 
-    The rules are those of `draw_rows`, but sentences that a pair does not use
-    are not put back, and all epochs share the stretches with their target
-    lengths. So an epoch has fewer pairs than a pass of `draw_rows`: 0.74 times
-    as many, on novels with 128 tokens. Those pairs have the same share of
-    random next sentences, the same masks and nearly the same lengths: of eight
-    equal ranges, each holds the same share of segments within 0.01.
+    The rules are as in `draw_rows`, but sentences that a pair does not use are
+    not put back, and all epochs share the stretches and their target lengths.
+    So an epoch has fewer pairs than a pass of `draw_rows`: 0.74 times as many,
+    on novels with 128 tokens. Those pairs have the same share of random next
+    sentences, the same masks and nearly the same lengths: if lengths are
+    divided into eight equal ranges, the shares of segments in each range differ
+    by less than 0.01.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -61,9 +63,9 @@ class InstanceDrawer(tf.Module):
         """Draws a pair from each record.
 
         Args:
-            serialized: Records made with `dynamic_masking`, [B].
+            serialized: The records made with `dynamic_masking`, [B].
             epochs: The epoch of each record, int64 [B].
-            records: The number of each record in the data, int64 [B].
+            records: The index of each record in the data, int64 [B].
 
         Returns:
             The features of `MaskedLMMasker`, int32 `segment_ids` [B, S] and
@@ -132,9 +134,9 @@ class InstanceDrawer(tf.Module):
 
 
 def _gathered(lengths: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
-    """Returns how many tokens [B] of the sentences a segment takes.
+    """Returns the number of tokens [B] that a segment takes from sentences.
 
-    It takes sentences until it has `target` tokens, and at least one.
+    A segment takes sentences until it has `target` tokens, and at least one.
     """
     before = tf.cumsum(lengths, axis=1, exclusive=True)
     is_taken = (before < target[:, None]) | (before == 0)
@@ -144,7 +146,7 @@ def _gathered(lengths: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
 def _lost_in_front(
     seeds: tf.Tensor, stream: int, num_lost: tf.Tensor
 ) -> tf.Tensor:
-    """Returns how many tokens [B] are lost at the front; else at the end."""
+    """Returns how many lost tokens [B] are at the front, not at the end."""
     column = tf.range(tf.reduce_max(num_lost))
     is_front = masking.to_uniform(masking.row_bits(seeds, stream, column)) < 0.5
     is_lost = column < num_lost[:, None]

@@ -1,9 +1,9 @@
 """Arrays -> serialized tf.train.Examples, many at a time.
 
 To fill a tf.train.Example in Python and serialize it takes longer than all
-other work on a record. Its bytes are simple, so this module lays them out: the
-values of all rows with NumPy, and the bytes before them, which depend only on
-the number of bytes that follow, once for each number.
+other work on a record. Its bytes are simple, so this module lays them out.
+NumPy makes the values of all rows. The bytes before the values depend only on
+the number of bytes that follow, so they are made once for each number.
 https://protobuf.dev/programming-guides/encoding
 """
 
@@ -76,7 +76,7 @@ def _varints(
 ) -> tuple[bytes, np.ndarray]:
     """Returns the bytes of integers [B, n], and how many each row has.
 
-    An integer has 7 bits a byte, the lowest first. The high bit of a byte says
+    An integer has 7 bits per byte, lowest first. The high bit of a byte says
     that another one follows.
     """
     num_bytes = max(1, -(-int(values.max()).bit_length() // 7))

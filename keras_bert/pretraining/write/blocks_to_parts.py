@@ -25,8 +25,8 @@ _INSTANCES_PER_CALL = 2000
 class RecordMaker:
     """Makes the records of one block after another, with the same graphs.
 
-    They depend only on the block, its number and the config, so blocks can be
-    made in any process and in any order.
+    The records depend only on the block, its number and the config, so they can
+    be made in any process and in any order.
     """
 
     def __init__(self, tokenizer: BertTokenizer, config: PretrainingDataConfig):
@@ -69,8 +69,8 @@ class RecordMaker:
         """Returns the shuffled records of a block.
 
         Random next sentences come from other documents of the same block.
-        `counts["instances"]` is right when the call returns, the other counts
-        when the iterator is exhausted.
+        `counts["instances"]` is right when the call returns; the other counts
+        are right when the iterator is exhausted.
         """
         config = self._config
         corpus = self._corpus(block.documents)

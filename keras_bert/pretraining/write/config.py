@@ -9,9 +9,9 @@ from keras_bert.text.masking_config import MaskingConfig
 
 # Names in google-research/bert -> names in tensorflow/models, official/nlp.
 V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
-# The names in records without masks: a stretch of sentences with as many tokens
-# as the target length; and sentences of another document, enough to follow the
-# first sentence of the stretch.
+# The names in records without masks: a stretch of sentences with about as many
+# tokens as the target length; and sentences from another document, enough to
+# follow the first sentence of the stretch.
 STRETCH_NAMES = (
     "sentence_ids",
     "sentence_lengths",
@@ -25,8 +25,8 @@ STRETCH_NAMES = (
 class PretrainingDataConfig(MaskingConfig):
     """The settings of pre-training records.
 
-    Names and defaults are those of google-research/bert and, for its
-    additions, of Model Garden.
+    Names and defaults are as in google-research/bert, or as in Model Garden for
+    what Model Garden has added.
 
     Example:
         >>> config = keras_bert.PretrainingDataConfig(max_seq_length=512)
@@ -34,11 +34,11 @@ class PretrainingDataConfig(MaskingConfig):
         (512, 10)
 
     Attributes:
-        max_seq_length: Length of a sequence with its special tokens.
-        random_seed: The same seed makes the same records.
-        dupe_factor: Number of passes over the text, each with new pairs and
+        max_seq_length: The length of a sequence with its special tokens.
+        random_seed: The seed; the same seed makes the same records.
+        dupe_factor: The number of passes over the text, each with new pairs and
             masks.
-        short_seq_prob: Probability that a document gets a random shorter
+        short_seq_prob: The probability that a document gets a random shorter
             target length in a pass, so that the model also sees short
             sequences.
         dynamic_masking: Whether the records hold no pairs and no masks. Both
@@ -74,5 +74,5 @@ def check_max_seq_length(max_seq_length: int) -> None:
 
 
 def digest(text: str) -> str:
-    """Returns what stands for a text in the names of parts and in a `.json`."""
+    """Returns the hash of a text for the names of parts and for a `.json`."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

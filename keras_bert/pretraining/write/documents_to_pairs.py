@@ -17,8 +17,8 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 # Bounds the memory of the tokenizer's graph.
 _CHARACTERS_PER_CALL = 500_000
-# Bounds the memory of the records' arrays, whose rows are all as long as the
-# longest one.
+# Bounds the memory of the records' arrays, in which every row is as long as the
+# longest.
 _MAX_SENTENCE_LENGTH = 10_000
 
 # A dot after an initial or an abbreviation does not end the sentence.
@@ -26,7 +26,7 @@ _ABBREVIATION = (
     r"\b(\p{Lu}|Mr|Mrs|Ms|Dr|St|Prof|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Jr|Sr|Messrs"
     r"|Mme|Mlle|vs|etc|No|Nos|Vol|Fig|cf|e\.g|i\.e|ca|pp?)\.[\s]+"
 )
-_NO_END = "\ue000"  # replaces the space after them; for private use
+_NO_END = "\ue000"  # replaces the space after such a dot; for private use
 _CLOSING = "\"'”’»)\\]"
 _END = (
     rf"([.!?…؟۔]+[{_CLOSING}]*)\s+"
@@ -56,8 +56,8 @@ def corpus_maker(
 ) -> Callable[[list[str]], Corpus]:
     """Returns a function from documents to a Corpus; its graph is built once.
 
-    A sentence is a line, or ends as `split_sentences` says. One of more than
-    10,000 tokens is cut and counts as several.
+    A sentence is a line, or ends as `split_sentences` says. A sentence of more
+    than 10,000 tokens is cut and counts as several.
     """
 
     @tf.function(
@@ -82,7 +82,7 @@ def corpus_maker(
         ]
         ids, lengths, counts = map(np.concatenate, zip(*results, strict=True))
         ends = np.append(0, lengths).cumsum()
-        # np.unique leaves out what is empty.
+        # np.unique leaves out empty documents.
         document_ends = np.unique(ends[np.append(0, counts).cumsum()])
         cuts = [
             np.arange(ends[i], ends[i + 1], _MAX_SENTENCE_LENGTH)
@@ -95,7 +95,7 @@ def corpus_maker(
 
 
 def split_sentences(documents: tf.Tensor) -> tf.RaggedTensor:
-    """Strings [B] -> ragged [B, (sentences)], split by their punctuation.
+    """Strings [B] -> ragged [B, (sentences)], split by punctuation.
 
     A blank line ends a sentence. A line break alone does not, because text is
     often wrapped. A wrong guess joins two sentences or splits one; no text is
@@ -120,21 +120,21 @@ def draw_rows(
 ) -> np.ndarray:
     """Draws pairs in `dupe_factor` passes over the corpus (paper, A.2).
 
-    The rules are those of create_pretraining_data.py in google-research/bert.
-    For each document and pass, the target length is a full sequence or, with
+    The rules are as in create_pretraining_data.py of google-research/bert. For
+    each document and pass, the target length is a full sequence or, with
     `short_seq_prob`, a random shorter one. Sentences are gathered up to the
-    target. A random number of them, from the front, is the first segment.
-    With an even chance, the rest is the second segment. Otherwise it is taken
-    from another document, and the rest is put back for the next pair. If a
-    pair is too long, its longer segment loses tokens at either end.
+    target. A random number of them, from the front, is the first segment. With
+    an even chance, the rest is the second segment. Otherwise the second segment
+    is taken from another document, and the rest is put back for the next pair.
+    If a pair is too long, its longer segment loses tokens at either end.
 
     Returns int64 [N, 5]: begin and end of the first segment, begin and end of
-    the second one, all as positions in `corpus.ids`, and 1 for a random
-    second segment.
+    the second segment, all as positions in `corpus.ids`, and 1 for a random
+    second segment, else 0.
 
     With `dynamic_masking`, cuts the corpus into stretches with such target
-    lengths. Returns begin and end of the stretch, begin and end of the random
-    sentences, all as positions in `corpus.sentence_ends`, and the target
+    lengths. Then it returns begin and end of the stretch, begin and end of the
+    random sentences, all as positions in `corpus.sentence_ends`, and the target
     length without special tokens.
     """
     # Lists and bisection are faster here than NumPy. The rows are flat, because
@@ -179,8 +179,8 @@ def draw_rows(
 def _gather(ends: list[int], begin: int, last: int, target: int) -> int:
     """Returns the end of the sentences that a sequence takes.
 
-    It takes one at least, and more until it has `target` tokens or is at
-    `last`.
+    A sequence takes at least one sentence, and more until it has `target`
+    tokens or is at `last`.
     """
     # The search stops before `last`, so that the result is at most `last`.
     return bisect_left(ends, ends[begin] + target, begin + 1, last)
@@ -189,7 +189,7 @@ def _gather(ends: list[int], begin: int, last: int, target: int) -> int:
 def _random_start(
     document_ends: list[int], document: int, generator: random.Random
 ) -> tuple[int, int]:
-    """Returns a random sentence of another document, and the end of that."""
+    """Returns a random sentence of another document, and the document's end."""
     for _ in range(10):  # If there is just one document, take it.
         other = int(generator.random() * (len(document_ends) - 1))
         if other != document:
@@ -238,9 +238,9 @@ def pack_pairs(
 ) -> dict[str, tf.Tensor]:
     """Packs pairs into [CLS] first [SEP] second [SEP], padded with 0.
 
-    Takes ids, int32 [any number], and the positions in it and lengths of the
-    segments, integers [B]. Returns `input_ids`, `input_mask` and `segment_ids`,
-    int32 [B, max_seq_length].
+    Takes ids, int32 [any number], and for each segment its position in the ids
+    and its length, integers [B]. Returns `input_ids`, `input_mask` and
+    `segment_ids`, int32 [B, max_seq_length].
     """
     column = tf.range(max_seq_length, dtype=begin.dtype)
     middle = length[:, None] + 1  # position of the first [SEP]

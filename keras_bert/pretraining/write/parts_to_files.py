@@ -1,4 +1,4 @@
-"""Parts -> the output files of a run; a killed run resumes with its parts."""
+"""Parts -> the output files of a run; an interrupted run keeps its parts."""
 
 import collections
 import contextlib
@@ -17,7 +17,7 @@ from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
-# What a model would not learn from: its count, of which count, and why.
+# What a model would not learn from: its count, the whole count, and why.
 _LOSSES = {
     ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
     "split_sentences if a line holds several sentences, or else raise "
@@ -33,10 +33,10 @@ _NOTABLE = 0.2
 
 
 class OutputFiles:
-    """The record files of one run and, beside the first, a `.json` about them.
+    """The record files of a run and, beside the first, a `.json` about them.
 
     The parts are in a hidden folder beside the first file. When all parts are
-    there, `join` makes the files of them, each with its index, then the
+    there, `join` makes the files from them, each with its index, then the
     `.json`, and deletes the parts.
 
     Attributes:
@@ -47,7 +47,7 @@ class OutputFiles:
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
         """Raises InputError if the files were made with other settings.
 
-        Also raises it, or an OSError, for names that cannot be files.
+        Also raises InputError, or an OSError, for names that cannot be files.
         """
         self._files = [to_path(file) for file in files]
         for file in self._files:
@@ -62,7 +62,7 @@ class OutputFiles:
         self._json = first.with_name(f"{first.name}.json")
         self._folder = first.with_name(f".{first.name}.parts")
         if not whole_files.is_whole(self._folder):
-            # A killed process has begun to do so.
+            # A process was killed while it removed the folder.
             whole_files.remove(self._folder)
         self._settings = settings
         self._finished = self._read_json()
@@ -71,11 +71,11 @@ class OutputFiles:
         )
 
     def part(self, block: Block) -> Path:
-        """Returns where the part of a block is, once it is made.
+        """Returns the path of a block's part, which may not exist yet.
 
-        The name stands for the settings, for the number of the block's unit
-        and for its text up to the end of the block, so a part of another run
-        is never taken for this one.
+        The name is a hash of the settings, the index of the block's unit and
+        the text of the unit up to the end of the block, so a part of another
+        run is never taken for this one.
         """
         name = json.dumps([self._settings, block.digest], sort_keys=True)
         return self._folder / digest(name)
@@ -90,7 +90,7 @@ class OutputFiles:
         if finished and finished["text_digest"] != text_digest:
             whole_files.remove(self._folder)
             raise InputError(
-                f"The text is not the one that {self._files[0]} was made of; "
+                f"The text is not the one that {self._files[0]} was made from; "
                 f"delete {self._json} to make the files again, or choose "
                 "another output file."
             )
@@ -119,7 +119,7 @@ class OutputFiles:
                 "the same document; put a blank line between documents."
             )
         for (name, whole), loss in _LOSSES.items():
-            # The counts of an earlier version do not have all.
+            # The counts from an earlier version lack some names.
             if (lost := counts.get(name, 0)) > _NOTABLE * counts[whole]:
                 share = lost / counts[whole]
                 logging.warning(f"{share:.0%} of the {whole} {loss}")

@@ -31,11 +31,11 @@ def create_pretraining_data(
 ) -> dict[str, float]:
     """Writes masked sentence pairs as records that `pretrain` reads.
 
-    The text is cut between documents into blocks of about 4 million
-    characters. A block ends with a large file, and holds several small ones.
-    Random next sentences come from the same block, and the records are
-    shuffled within it, so memory does not grow with the text. The same seed
-    makes the same records, byte for byte, with any `num_workers`.
+    The text is cut between documents into blocks of about 4 million characters.
+    No block goes on beyond the end of a large file; small files share a block.
+    Random next sentences come from the same block, and the records are shuffled
+    within it, so memory does not grow with the text. The same seed makes the
+    same records, byte for byte, with any `num_workers`.
 
     A call with the same arguments resumes an interrupted run. While the files
     are written, the disk holds the records twice.
@@ -50,28 +50,28 @@ def create_pretraining_data(
         (10, 20)
 
     Args:
-        text: A source of text, or lines that count as one file: one sentence a
-            line, and a blank line between documents. With
+        text: A source of text, or lines that count as one file: one sentence
+            per line, and a blank line between documents. With
             `config.split_sentences` a line may hold several sentences.
-        output_files: TFRecord files. They appear when all of them are complete,
-            and the records are divided evenly among them. A `.json` beside the
-            first file holds the settings and the counts.
+        output_files: The TFRecord files. They appear when all of them are
+            complete, and the records are divided evenly among them. A `.json`
+            beside the first file holds the settings and the counts.
         tokenizer: The tokenizer of the model.
-        config: Sizes and rates; by default those of the paper.
-        num_workers: Number of processes; 1 means the calling process alone.
+        config: The sizes and rates; by default, as in the paper.
+        num_workers: The number of processes; 1 means the calling process alone.
 
     Returns:
         The counts `documents`, `sentences`, `tokens` and `instances`;
-        `one_sentence_documents`; and `cut_tokens`, those of sentences beyond
-        the length of a row. Without `dynamic_masking` also `random_next`, the
-        pairs with a random next sentence; `input_tokens` and `masked_tokens` of
-        all records; `unmasked_instances`; and `fill_rate`, the share of
-        positions that are not padding. Warnings say why much of the text is
-        lost.
+        `one_sentence_documents`; and `cut_tokens`, the tokens of sentences
+        beyond the length of a row. Without `dynamic_masking` also
+        `random_next`, the pairs with a random next sentence; `input_tokens` and
+        `masked_tokens` of all records; `unmasked_instances`; and `fill_rate`,
+        the share of positions that are not padding. If much of the text is
+        lost, a warning says why.
 
     Raises:
-        InputError: The text holds no sentence, or the files exist and were
-            made with other settings or of another text.
+        InputError: The text holds no sentence, or the files exist and were made
+            with other settings or from another text.
     """
     for name, value in (("text", text), ("output_files", output_files)):
         if isinstance(value, (str, Path)):

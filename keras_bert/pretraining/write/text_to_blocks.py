@@ -36,7 +36,7 @@ _NUMBERS_PER_UNIT = 1_000_000_007
 
 @dataclasses.dataclass(frozen=True)
 class TextSource:
-    """Text of files, plain or compressed (.gz).
+    """The text of files, plain or compressed (.gz).
 
     Example:
         >>> source = keras_bert.pretraining.TextSource("corpus.txt")
@@ -44,8 +44,9 @@ class TextSource:
         'the fox jumped over a dog .'
 
     Attributes:
-        input_file: Text files, as comma-separated names or globs. By default
-            they hold one sentence per line and a blank line between documents.
+        input_file: The text files, as comma-separated names or globs. By
+            default they hold one sentence per line and a blank line between
+            documents.
         document_per_file: Whether each file is one document, in which blank
             lines separate paragraphs.
         text_field: The field that holds a document, in files of one JSON
@@ -169,8 +170,8 @@ def _read_json(file: str, text_field: str) -> Iterator[str]:
 class Block(NamedTuple):
     """Neighbouring documents, each one string of lines.
 
-    `number` tells the block from all others, and seeds its records. `digest`
-    is a hash of the unit's number and text up to the end of this block.
+    `number` identifies the block, and seeds its records. `digest` is a hash of
+    the unit's index and its text up to the end of this block.
     """
 
     number: int
@@ -183,8 +184,8 @@ def cut_blocks(
 ) -> Iterator[Block]:
     """Yields the blocks of a unit, each of about `block_size` characters.
 
-    The last block has between half of that and one and a half, unless the unit
-    is shorter.
+    The last block has between half of that size and one and a half times that
+    size, unless the unit is shorter.
     """
     digest = str(unit)
     first = unit * _NUMBERS_PER_UNIT

@@ -1,7 +1,7 @@
 """A process that makes a share of the parts.
 
-It starts by importing this file, which must not import TensorFlow: nothing
-could hide TensorFlow's first messages then.
+It starts by importing this file. The file must not import TensorFlow at the
+top: nothing could hide TensorFlow's first messages then.
 """
 
 import pickle
@@ -19,7 +19,7 @@ def start(maker_arguments: bytes) -> None:
 
     from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 
-    # To unpickle a tokenizer starts TensorFlow; then it is too late for these.
+    # Unpickling a tokenizer starts TensorFlow; then it is too late for these.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     _maker = RecordMaker(*pickle.loads(maker_arguments))

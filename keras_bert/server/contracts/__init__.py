@@ -1,4 +1,4 @@
-"""How clients ask: one file a contract, with its routes."""
+"""How clients ask: one file per contract, with its routes."""
 
 from keras_bert.server.contracts import (
     cohere,

@@ -1,7 +1,7 @@
 """Cohere's REST API: the order of texts for a query.
 
-text-embeddings-inference has another form for the same, with `texts` instead
-of `documents`; each route takes both.
+text-embeddings-inference has another form for this, with `texts` instead of
+`documents`; each route takes both forms.
 """
 
 import json

@@ -57,9 +57,9 @@ def describe_model(name: str, server: ServerState) -> dict[str, Any]:
 
 
 def is_sdk(request: Request) -> bool:
-    """Returns whether an SDK of OpenAI asks: it reads no other form.
+    """Returns whether an OpenAI SDK asks, which reads only OpenAI's form.
 
-    The path of a model is one of TensorFlow Serving's too.
+    The path of a model is also a path of TensorFlow Serving.
     """
     return "x-stainless-lang" in request.headers
 

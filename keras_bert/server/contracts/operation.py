@@ -17,7 +17,7 @@ def _alive(request: Request, server: ServerState) -> str:
 
 
 def _ready(request: Request, server: ServerState) -> str:
-    """Returns that all models are loaded, and of which the store fails."""
+    """Says that all models are loaded, and for which models the store fails."""
     if server.is_stopping:
         raise Refusal("The server is shutting down.", 503)
     failed = {

@@ -1,6 +1,7 @@
-"""TensorFlow Serving's REST API; values become arrays and tf.Examples as there.
+"""TensorFlow Serving's REST API.
 
-Errors have its wording, so bodies are not checked against their schemas.
+Values become arrays and tf.Examples as in TensorFlow Serving. Errors have its
+wording too, so bodies are not checked against their schemas.
 """
 
 import base64
@@ -90,7 +91,7 @@ def _status(request: Request, server: ServerState) -> str:
 def _metadata(request: Request, server: ServerState) -> str:
     """Returns a GetModelMetadataResponse.
 
-    As TensorFlow Serving, without the @type that JSON has for an Any.
+    It is as in TensorFlow Serving, without the @type that JSON has for an Any.
     """
     model, number = server.model_in_path(request)
     with model.use(number) as version:
@@ -138,10 +139,10 @@ def _to_array(value: Any, spec: Spec, name: str) -> np.ndarray:
 
 
 def _to_example(features: Any) -> bytes:
-    """Returns a serialized tf.Example of an object of features."""
+    """Returns an object of features as a serialized tf.Example."""
     if not isinstance(features, dict):
         raise Refusal("Example must be JSON object")
-    # Only the signatures of a SavedModel take one.
+    # Only the signatures of a SavedModel take a tf.Example.
     import tensorflow as tf
 
     example = tf.train.Example()
@@ -243,7 +244,7 @@ def _to_numbers(values: list, dtype: np.dtype) -> np.ndarray:
 
 
 def _is_same(number: float, value: float) -> bool:
-    """Returns whether a number is a JSON value; a float may be rounded."""
+    """Returns whether a number equals a JSON value; a float may be rounded."""
     is_rounded = isinstance(value, float) and math.isfinite(number)
     return number == value or is_rounded or not math.isfinite(value)
 
@@ -263,7 +264,7 @@ def _write_rows(outputs: Columns) -> str:
 
 
 def _write_columns(outputs: Columns) -> str:
-    """Returns `outputs`: an object of all outputs, or the only one."""
+    """Returns `outputs`: an object of all outputs, or the only output."""
     columns = {}
     for name, array in outputs.items():
         values = _values(array, name)
@@ -301,7 +302,7 @@ def _write_values(outputs: Columns, num_rows: int) -> str:
 
 
 def _values(array: np.ndarray, name: str = "") -> Any:
-    """Returns what JSON can hold, as nested lists."""
+    """Returns an array as nested lists of JSON values."""
     if array.dtype != object:
         return array.tolist()
     is_binary = name.endswith("_bytes")

@@ -12,7 +12,7 @@ from keras_bert.server.json_values import to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# Each may be a piece, which has about 80 bytes in JSON.
+# Each character may be a piece, which has about 80 bytes in JSON.
 _MAX_CHARS = 250_000
 
 

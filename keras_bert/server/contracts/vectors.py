@@ -14,8 +14,8 @@ from keras_bert.server.json_values import check_finite, shown, to_bytes
 from keras_bert.server.refusal import Refusal
 
 _EMBEDDING = "embedding"
-# What the texts are -> the names of prompts for it, the best one first, as in
-# encode_query and encode_document of sentence-transformers.
+# What the texts are -> the names of prompts for them, best first, as in
+# sentence-transformers' encode_query and encode_document.
 _OF_QUERIES = ("query",)
 _OF_DOCUMENTS = ("document", "passage", "corpus")
 _PROMPTS: Mapping[Any, tuple[str, ...]] = {
@@ -37,11 +37,12 @@ def call_for_vectors(
     """Returns the call of the signature that makes the vectors.
 
     Args:
-        values: Has `prompt_name`, `input_type` and `dimensions`, if given.
+        values: The body, with `prompt_name`, `input_type` and `dimensions`, if
+            given.
         texts: One or several texts.
         servable: The model.
-        write: Makes the JSON from the vectors and all outputs. A vector of
-            fewer `dimensions` has the length of the whole one.
+        write: A function that makes the JSON from the vectors and all outputs.
+            A vector of fewer `dimensions` has the length of the whole vector.
         may_cut: Whether a text may be longer than the model reads.
     """
     prompt = prompt_of(values, servable)
@@ -79,10 +80,10 @@ def call_for_vectors(
 
 
 def prompt_of(values: Values, servable: Any) -> str | None:
-    """Returns the name of the prompt of a request; None for the model's own.
+    """Returns the name of a request's prompt; None for the model's default.
 
-    The request names it as `prompt_name`, or says what its texts are as
-    `input_type`. The model may have no prompt for that.
+    The request names the prompt as `prompt_name`, or says what its texts are as
+    `input_type`. The model may have no prompt for this type.
     """
     name, role = values.get("prompt_name"), values.get("input_type")
     prompts = servable.description.get("prompts", {})

@@ -46,7 +46,7 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class AdamW(DecoupledDecayOptimizer):
-    """Keras' AdamW, to the last bit on one device, with a factor of the rate.
+    """Keras' AdamW, equal in every bit on one device, with rate factors.
 
     For the arguments see `DecoupledDecayOptimizer`.
     """
@@ -127,10 +127,11 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
 
     Args:
-        learning_rate: The peak.
+        learning_rate: The peak of the learning rate.
         num_train_steps: The step at which the rate is 0.
-        num_warmup_steps: Steps until the rate is at its peak.
-        power: 1 decays linearly; NVIDIA's recipe for LAMB has 0.5.
+        num_warmup_steps: The number of steps until the rate is at its peak.
+        power: The power of the decay: 1 is linear; NVIDIA's recipe for LAMB has
+            0.5.
         stable_proportion: The share of all steps before the decay begins.
         share_of_time: A variable with the share of the run's time that is
             over, if the run has a limit. The decay follows whichever share is
@@ -150,8 +151,8 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     share_of_time: keras.Variable | None = None
 
     def __call__(self, step: Tensor) -> Tensor:
-        # The first update of the reference is step 1: it increases the step
-        # beside the update and reads it afterwards (golden/tf1_small).
+        # In the reference, the first update is step 1: the step is increased
+        # beside the update and read afterwards (golden/tf1_small).
         step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
         if self.share_of_time is not None:
@@ -175,7 +176,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 def _moments(
     m: Tensor, v: Tensor, gradient: Tensor, constants: Constants
 ) -> tuple[Tensor, Tensor]:
-    """Returns the means of the gradients and of their squares, one step on."""
+    """Returns the means of the gradients and their squares, a step later."""
     m = m + (gradient - m) * (1 - constants.beta_1)
     v = v + (gradient * gradient - v) * (1 - constants.beta_2)
     return m, v

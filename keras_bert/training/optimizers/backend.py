@@ -1,8 +1,9 @@
-"""The parts of an optimizer that differ between the backends of Keras.
+"""The parts of an optimizer that differ between Keras' backends.
 
-Each op of TensorFlow reads and writes whole arrays; a compiled update reads
-and writes every array once. There, variables are passed as handles: under a
-strategy these belong to the replica, and one trace serves every shape.
+Each TensorFlow operation reads and writes whole arrays, but a compiled update
+reads and writes every array once. A compiled update takes variables as handles:
+under a strategy, the handles belong to the replica, and one trace serves every
+shape.
 """
 
 import functools
@@ -20,7 +21,7 @@ Updated = tuple[Tensors, Tensor]
 
 
 class Constants(NamedTuple):
-    """The arguments of an optimizer, as they count for a variable."""
+    """The arguments of an optimizer that apply to a variable."""
 
     decay: float
     beta_1: float
@@ -28,7 +29,7 @@ class Constants(NamedTuple):
     epsilon: float
 
 
-# Takes the values of the variables, and other inputs.
+# A function of the values of the variables, and other inputs.
 Update = Callable[[Tensors, Tensors, Constants], Updated]
 
 if keras.backend.backend() == "tensorflow":

@@ -13,7 +13,8 @@ from keras_bert.training.optimizers import adam
 _CLASSES: dict[str, tuple[type, dict[str, Any]]] = {
     "adam_weight_decay": (adam.AdamWeightDecay, {}),
     "lamb": (adam.Lamb, {}),
-    # Keras' epsilon, and Keras' way of looking at the last part of a path.
+    # The epsilon is Keras', and only the last part of a path counts, as in
+    # Keras.
     "adamw": (
         adam.AdamW,
         {

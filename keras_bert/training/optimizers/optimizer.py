@@ -29,10 +29,10 @@ class Slot:
 
     Attributes:
         variable: The variable of the model.
-        momentum: The mean of its gradients.
-        velocity: The mean of their squares.
-        is_excluded: Whether it is not decayed.
-        factor: The factor of its learning rate.
+        momentum: The mean of the variable's gradients.
+        velocity: The mean of the squares of these gradients.
+        is_excluded: Whether the variable is not decayed.
+        factor: The factor of the variable's learning rate.
     """
 
     variable: keras.Variable
@@ -47,24 +47,26 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
 
     `apply` sums the gradients over the replicas before it clips them, so the
     update does not depend on how a batch is split. Keras clips the gradients of
-    each replica, and takes the rows of an embedding that occur several times in
-    a batch for different rows.
+    each replica, and if a row of an embedding occurs several times in a batch,
+    Keras treats it as several rows.
 
     A subclass defines `update`.
 
     Args:
         learning_rate: A number or a schedule.
-        weight_decay_rate: Decay per step, multiplied by the learning rate.
-        beta_1: Decay of the mean of the gradients.
-        beta_2: Decay of the mean of their squares.
-        epsilon: Added to the root of the second moment.
-        exclude_from_weight_decay: Regular expressions. A variable is not
-            decayed if one of them is found in its path.
-        global_clipnorm: Largest global norm of the gradients, or None.
-        learning_rate_factors: Factors of the learning rate, by a regular
-            expression: the first one that is found in the path of a variable
-            counts, as in {"^layer_0/": 0.5, "bias": 2.0}.
-        **kwargs: `name`; all other options of Keras must have their defaults.
+        weight_decay_rate: The decay per step, which is multiplied by the
+            learning rate.
+        beta_1: The decay of the mean of the gradients.
+        beta_2: The decay of the mean of their squares.
+        epsilon: The number that is added to the root of the second moment.
+        exclude_from_weight_decay: The regular expressions of paths: a variable
+            is not decayed if one of them is found in its path.
+        global_clipnorm: The largest global norm of the gradients, or None.
+        learning_rate_factors: The factors of the learning rate by regular
+            expression, as in {"^layer_0/": 0.5, "bias": 2.0}. The first
+            expression that is found in the path of a variable counts.
+        **kwargs: The `name`; all other options of a Keras optimizer must have
+            their defaults.
     """
 
     def __init__(
@@ -101,8 +103,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     def exclude_from_weight_decay(self, var_names: Iterable[str]) -> None:
         """Replaces the exclusions, before the optimizer is built.
 
-        Differs from Keras in that `var_names` are searched for in the path of
-        a variable (`layer_0/output/bias`), not in its last part only.
+        Unlike Keras, this searches the whole path of a variable
+        (`layer_0/output/bias`) for the `var_names`, not only its last part.
         """
         if self.built:
             raise ValueError(
@@ -149,7 +151,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
         slots = [slot for slot, grad in pairs if grad is not None]
-        # The reference also makes the gradient of an embedding dense: its
+        # As in the reference, the gradient of an embedding becomes dense: its
         # moments decay for every row at every step.
         grads = backend.sum_dense(
             [grad for _, grad in pairs if grad is not None]
@@ -169,7 +171,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     def update(
         self, slot: Slot, gradient: Tensor, scale: Tensor, learning_rate: Tensor
     ) -> None:
-        """Updates a variable and its moments; the gradient is times `scale`."""
+        """Updates a variable and its moments with the gradient * `scale`."""
         raise NotImplementedError
 
     def advance(
@@ -181,8 +183,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     ) -> Tensor:
         """Assigns what `update` returns; see `run_update`.
 
-        It is called with the moments and the variable, the inputs, and the
-        constants.
+        `update` is called with the moments and the variable, the inputs, and
+        the constants.
         """
         decay = 0.0 if slot.is_excluded else self.weight_decay_rate
         return backend.run_update(
@@ -195,8 +197,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
 
     def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
         """Returns the factor of all gradients, NaN if they are not finite."""
-        # Only computes the factor: the update reads each gradient anyway, and
-        # a product of its own would read and write them all once more.
+        # This computes only the factor: the update reads each gradient anyway,
+        # and a separate product would read and write them all once more.
         halves = [backend.half_square_sum(g) for g in grads]
         norm = ops.sqrt(2.0 * ops.sum(ops.stack(halves)))
         scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)

@@ -217,6 +217,7 @@ def test_on_a_store(pretrained, tmp_path, remote):
         ).read_bytes()
 
 
+@pytest.mark.slow
 def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared, reviews):
     """The released multilingual vocabulary, on a network of little width."""
     file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"

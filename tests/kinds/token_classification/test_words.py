@@ -26,7 +26,14 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
     assert tokens.begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
 
 
-@pytest.mark.parametrize("name", ["modernbert", "roberta", "xlm_roberta"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "modernbert",
+        pytest.param("roberta", marks=pytest.mark.slow),
+        "xlm_roberta",
+    ],
+)
 def test_words_of_tokenizers_that_mark_spaces(shared, name):
     tokenizer = load_tokenizer(shared / "golden/other_tokenizers" / name)
     text = "Unbelievable (Wojciechowski)! He's here"
