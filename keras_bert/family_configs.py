@@ -62,9 +62,8 @@ def family_of(values: Values) -> str:
     named = _OTHER_NAMES.get(named, named)
     if named not in FAMILIES:
         raise InputError(
-            f"The model is of the family {named!r}, which computes other "
-            f"outputs than {', '.join(FAMILIES)}; give a checkpoint of one of "
-            "these."
+            f"The model is of the family {named!r}, which is not supported; "
+            f"give a checkpoint of one of {', '.join(FAMILIES)}."
         )
     return named
 

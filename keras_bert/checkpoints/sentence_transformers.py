@@ -1,6 +1,6 @@
 """sentence-transformers folders: their files, and the Dense weights.
 
-Each key of a file is in a table here, for releases 2 to 6.
+The tables here list every key of these files, in releases 2 to 6.
 """
 
 from collections.abc import Mapping, Sequence

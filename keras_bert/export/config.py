@@ -24,7 +24,7 @@ class PretrainedExportConfig(CheckedSettings):
         pooling: The vector of a text in `serving_default`: mean (of all
             tokens), cls (the token [CLS]) or pooled (the output of the
             pooler).
-        normalize: Whether all vectors have the length 1.
+        normalize: Whether all vectors have length 1.
         max_seq_length: The longest sequence, in tokens with [CLS] and [SEP];
             longer texts are truncated. By default what the checkpoint says,
             but not more than 128.

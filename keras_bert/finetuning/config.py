@@ -115,8 +115,8 @@ class DistillationConfig(TrainConfig):
             has_layers, value = self.layer_map(part), getattr(self, name)
             if not has_layers and value != getattr(DistillationConfig, name):
                 raise InputError(
-                    f"{name} is {value}, but without {part}_layer_map it does "
-                    "nothing; give the layers too, or leave it out."
+                    f"{name} is {value}, but has no effect without "
+                    f"{part}_layer_map; give both, or leave {name} out."
                 )
 
     def layer_map(self, part: str) -> dict[int, int]:

@@ -93,7 +93,7 @@ def copy_folder(source: Any, folder: Any) -> None:
 
 @contextlib.contextmanager
 def marked_incomplete(folder: Any) -> Iterator[None]:
-    """Empties a folder, which is marked while the block fills it."""
+    """Empties a folder; marks it incomplete until the block has filled it."""
     marker = (folder / MARKER).path
     folder.fs.pipe_file(marker, _TEXT)
     old = [path for path in folder.fs.find(folder.path) if path != marker]

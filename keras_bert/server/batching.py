@@ -31,10 +31,10 @@ _Batch = list[tuple[_Request, Rows]]  # the parts of a call
 class Batcher:
     """Answers rows in threads; the rows of one queue are answered together.
 
-    Requests take turns: after one of its parts, a request waits behind all
-    others. A call takes as many turns as fit. It begins when a thread is free
-    and the first request has waited for `batch_timeout_ms`, or at once for a
-    request in several parts.
+    Requests take turns: once a part of a request is taken, the request goes
+    behind all others. A call takes parts in this order as long as they fit. It
+    begins when a thread is free and the first request has waited for
+    `batch_timeout_ms`; a request in several parts does not wait.
     """
 
     def __init__(self, config: ServerConfig):

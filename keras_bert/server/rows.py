@@ -151,7 +151,7 @@ def reads_per_row(columns: Columns) -> int:
 def read_sizes(
     columns: Columns, length: Callable[[bytes], int] = len
 ) -> np.ndarray:
-    """Returns the size of the strings read for each row, by default bytes."""
+    """Returns the size, by default in bytes, of the strings read per row."""
     sizes = np.zeros(num_rows(columns), int)
     reads = reads_per_row(columns)
     for column in columns.values():

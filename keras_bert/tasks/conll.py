@@ -1,6 +1,6 @@
 """Files of the CoNLL shared tasks: one word and its tag per line.
 
-CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) has names of four types.
+CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) labels names of four types.
 """
 
 import re

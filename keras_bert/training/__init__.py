@@ -1,4 +1,4 @@
-"""The training loop; it knows no BERT."""
+"""The training loop; nothing in it is specific to BERT."""
 
 import lazy_loader
 

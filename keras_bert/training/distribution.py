@@ -31,7 +31,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
     `multi_worker_mirrored`, TensorFlow reads TF_CONFIG from the environment
     and waits for the other workers.
 
-    Raises InputError if TF_CONFIG is wrong, there is no such TPU, or Keras does
+    Raises InputError if TF_CONFIG is wrong, the TPU is not found, or Keras does
     not compute with TensorFlow.
     """
     require_tensorflow()

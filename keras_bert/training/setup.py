@@ -1,4 +1,4 @@
-"""What a run trains, on what data; and the network, ready to train."""
+"""What a run trains and on what data, and the network, ready to train."""
 
 import contextlib
 import dataclasses

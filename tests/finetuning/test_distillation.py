@@ -581,7 +581,7 @@ def test_wrong_settings():
     with pytest.raises(InputError, match="layer 0, the embeddings, has no att"):
         FinetuningConfig(relation_layer_map="0:2")
     for name in ("hidden_weight", "score_weight", "num_relation_heads"):
-        with pytest.raises(InputError, match=f"{name} is 3, but without"):
+        with pytest.raises(InputError, match=f"{name} is 3, but has no effect"):
             FinetuningConfig(**{name: 3})
     config = FinetuningConfig(hidden_layer_map="1:3, 2:6")
     assert config.layer_map("hidden") == {1: 3, 2: 6}

@@ -2,8 +2,9 @@
 
 All losses compare vectors by their cosine. `embeddings` are [B, C, H]: B
 examples of C texts each, an anchor, its positive and any negatives. If `sizes`
-are given, a loss is the sum of the losses of the vectors cut to their first
-numbers (Kusupati et al. 2022, arXiv 2205.13147, equation 1 with all weights 1).
+are given, a loss is computed on the first n numbers of the vectors for each
+size n, and summed (Kusupati et al. 2022, arXiv 2205.13147, equation 1 with all
+weights 1).
 """
 
 import functools

@@ -32,15 +32,15 @@ class Windows(NamedTuple):
     Attributes:
         rows: The index of each window's question, int64 [W], in ascending
             order.
-        truncated: Whether each question was truncated, bool [B].
+        truncated: Whether each of the B questions was truncated, bool [B].
         input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
         context_tokens: The index of the token in its context.
         starts, ends: The span of the token in its context, in characters.
         word_starts, word_ends: The span of the token's word; `SPACES` separate
             words.
-        word_start_drifts, word_end_drifts: The number of characters that
-            cleaning adds to the context before the start or the end of the
-            word; spaces do not count.
+        word_start_drifts, word_end_drifts: How many characters cleaning adds
+            to the context up to the start, or the end, of the word; negative
+            if it removes more than it adds. Spaces do not count.
         is_max_context: 1 if no other window has more context around the token,
             0 otherwise.
     """

@@ -121,7 +121,7 @@ class Tokens:
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Returns the starts and the ends of entities in their texts.
 
-        They count characters, or words if the texts were words.
+        Both are in characters, or in words if the texts were given as words.
         """
         if self.offsets is None:
             return entities.first_words, entities.last_words + 1
