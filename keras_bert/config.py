@@ -124,6 +124,9 @@ class BertConfig(CheckedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.embedding_size == self.hidden_size:
+            # transformers has no projection then.
+            object.__setattr__(self, "embedding_size", None)
         if unknown := set(self.biases.split()) - set(BIASES.split()):
             raise InputError(
                 f"biases has {min(unknown)!r}, but the parts of a network are "

@@ -146,6 +146,11 @@ def test_a_network_may_have_rows_that_fill_up(num_pieces, num_rows, fits):
         config.check_vocab_size(num_pieces, "vocab.txt")
 
 
+def test_embeddings_as_wide_as_the_network_are_not_projected(config):
+    same = dataclasses.replace(config, embedding_size=config.hidden_size)
+    assert same == config
+
+
 def test_a_number_of_numpy_is_a_number():
     config = keras_bert.FinetuningConfig(train_batch_size=np.int64(2))
     assert type(config.train_batch_size) is int

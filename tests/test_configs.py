@@ -43,6 +43,7 @@ NUM_WEIGHTS = {
     # The number in transformers, and our pooler: one dense layer. ModernBERT's
     # has a norm and no biases.
     "electra_small": 13_483_008 + 256 * 257,
+    "electra_tiny_without_dropout": 4_385_920,
     "modernbert_base": 149_014_272 + 768 * 769,
 }
 
