@@ -87,4 +87,5 @@ def run(
         batch_size=batch_size,
         layers=flags.whole_numbers("layers"),
     )
-    print(f"Wrote the vectors of {count} texts to {output_file}")
+    what = "hidden states" if layers else "vectors"
+    print(f"Wrote the {what} of {count} texts to {output_file}")
