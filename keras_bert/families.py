@@ -76,11 +76,6 @@ def _unshifted(fields: Values) -> Values:
     }
 
 
-def _narrow(values: Values) -> Values:
-    size = values.get("embedding_size", 128)
-    return {"embedding_size": None if size == values["hidden_size"] else size}
-
-
 def _rotary(values: Values) -> Values:
     """Reads rope_parameters, or rope_scaling of older files."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
@@ -238,7 +233,9 @@ FAMILIES = {
             "summary_use_proj": (True,),
         },
         harmless="embedding_size",
-        translate=_narrow,
+        translate=lambda values: {
+            "embedding_size": values.get("embedding_size", 128)
+        },
         write=lambda fields: {
             "embedding_size": fields["embedding_size"] or fields["hidden_size"]
         },

@@ -162,7 +162,7 @@ def convert_checkpoint(
 def _without_modules(
     arrays: Mapping[str, StoredArray],
 ) -> tuple[dict[str, StoredArray], dict[str, StoredArray]]:
-    """Returns the arrays of the network, and of the dense layers behind it."""
+    """Returns the arrays of the network, and of the dense layers after it."""
     dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
     left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
     if left_out:

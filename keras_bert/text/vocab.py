@@ -204,9 +204,9 @@ def load_vocab(
             )
     # In other families, pieces mark where a word begins, not where it goes on.
     is_json = str(path).endswith(_OF_JSON)
-    for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
-        num_marked = sum(piece.startswith(mark) for piece in pieces)
-        if 10 * num_marked > len(pieces) and not is_json:
+    marks = {} if is_json else {"\u2581": "SentencePiece", "\u0120": "BPE"}
+    for mark, family in marks.items():
+        if 10 * sum(x.startswith(mark) for x in pieces) > len(pieces):
             raise InputError(
                 f"The vocabulary {path} is one of {family}: many pieces begin "
                 f"with {mark!r}. BERT marks a piece inside a word with ##; "

@@ -47,7 +47,7 @@ def name(request):
     return request.param
 
 
-# For tests of what no file of a tokenizer changes.
+# For tests in which one tokenizer is enough for `make test`.
 _ONE_IS_QUICK = pytest.mark.parametrize(
     "name",
     [

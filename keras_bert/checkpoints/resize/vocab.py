@@ -129,6 +129,7 @@ def extend_vocab(
         "vocab_size_after": len(vocab) + len(new),
     }
     if tokenizer.json:
+        counts = None
         num_words = sum(len(line.split()) for line in held_out)
     else:
         counts = vocab_learner.count_words(held_out, tokenizer.settings)
@@ -137,7 +138,10 @@ def extend_vocab(
         return figures
     figures["num_words"] = num_words
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
-        per_piece = _count_ids(x, held_out)
+        if counts is None:
+            per_piece = _count_ids(x, held_out)
+        else:
+            per_piece = vocab_learner.count_tokens(x, counts)
         figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
         figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
     return figures
