@@ -182,6 +182,9 @@ def load_mask_filler(
     bert_config, tokenizer = load_config_and_tokenizer(loaded)
     model = build_pretraining_model(bert_config, next_sentence=False)
     load_whole(model, loaded)
-    length = max_seq_length or bert_config.max_position_embeddings
+    length = max_seq_length
+    if length is None:
+        length = bert_config.max_position_embeddings
+    check_count("max_seq_length", length)
     bert_config.check_max_seq_length(length)
     return MaskFiller(model, tokenizer, max_seq_length=length, top_k=top_k)

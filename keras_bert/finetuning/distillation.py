@@ -27,6 +27,7 @@ from keras_bert.finetuning.folder import (
     read_kind,
 )
 from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.settings import PromptSettings
 from keras_bert.models.rewired import (
     with_attention_relations,
     with_attention_scores,
@@ -80,6 +81,7 @@ def check_distillation(
             _without_ids(tokenizer.settings),
         ),
         ("window_pooling", teacher_windows, windows),
+        ("prompt", _prompt(teacher_kind), _prompt(kind)),
     ):
         if teacher_value != value:
             raise InputError(
@@ -96,6 +98,12 @@ def check_distillation(
             "or from a checkpoint that has it, or a part of it (trim-vocab)."
         )
     _check_layers(bert_config, teacher_config, config)
+
+
+def _prompt(kind: Kind) -> str:
+    """Returns what precedes each text in training."""
+    settings = kind.spec.settings
+    return settings.prompt() if isinstance(settings, PromptSettings) else ""
 
 
 def _without_ids(settings: Any) -> Any:

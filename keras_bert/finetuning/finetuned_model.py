@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import keras
+import numpy as np
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
@@ -34,6 +35,7 @@ from keras_bert.kinds.fields import check_text, check_text_list
 from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec
+from keras_bert.predict.served_model import check_no_nan
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Row
 from keras_bert.training.checkpoint import write_weights
@@ -314,6 +316,10 @@ class FinetunedModel:
             self._predictor = Predictor(self.model, kind.objectives)
         batches = evaluation_batches(examples, batch_size=batch_size)
         outputs, _ = self._predictor(*batches)
+        flat = {
+            n: np.concatenate([*map(np.ravel, x)]) for n, x in outputs.items()
+        }
+        check_no_nan(flat, "this model")
         return kind.answer(rows, examples, outputs)
 
     def rank(

@@ -30,19 +30,19 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict import served_model
 
-# JSON that was cut off, a Python dict, or a list of strings or objects.
+# Matches JSON that was cut off, a Python dict, or a list of strings or objects.
 _LIKE_JSON = re.compile(r"""\s*(\{\s*["']|\[\s*["'{[])""")
 
 
 class RequestLine(NamedTuple):
-    """A line of text, and where it is from.
+    """A line of text and its source.
 
     Attributes:
         text: The line without its line break. Bytes that are not UTF-8 are
             surrogates, as `errors="surrogateescape"` makes them.
         number: The line number in the file, from 1.
-        file: The name of the file; "" if the line is from elsewhere.
-        columns: The header of the file; empty if the file has none.
+        file: The name of the file; "" if the line is not from a file.
+        columns: The column names in the file's header; empty if it has none.
     """
 
     text: str
@@ -56,7 +56,7 @@ class RequestLine(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Neighbouring lines; `digest` is a hash of all lines up to its end."""
+    """Consecutive lines, and a hash of all lines up to the end of the chunk."""
 
     lines: list[RequestLine]
     digest: str
@@ -65,10 +65,11 @@ class Chunk(NamedTuple):
 def read_request_files(
     files: Iterable[str], inputs: Sequence[str]
 ) -> Iterator[RequestLine]:
-    """Yields the lines of plain or .gz files; a header has all `inputs`.
+    """Yields the lines of plain or .gz files, without headers.
 
-    Raises OSError, or InputError for a damaged file or a CSV file without
-    these columns.
+    A first line with the names of all `inputs` is a header. Raises OSError if a
+    file cannot be opened, and InputError if a file is damaged or a CSV file
+    lacks one of these columns.
     """
     for file in files:
         if is_csv(file):
@@ -81,10 +82,10 @@ def read_request_files(
 def read_request_lines(
     lines: Iterable[str], inputs: Sequence[str], file: str = ""
 ) -> Iterator[RequestLine]:
-    """Yields the lines of one file; a header has all `inputs`.
+    """Yields the lines of one file, without its header.
 
-    Without inputs, no line is a header. Raises InputError if the first line is
-    nearly a header.
+    A first line with the names of all `inputs` is a header; without inputs, no
+    line is. Raises InputError if the first line is nearly a header.
     """
     columns: tuple[str, ...] = ()
     for number, text in enumerate(check_line_ends(lines, file), 1):
@@ -97,7 +98,7 @@ def read_request_lines(
 
 
 def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
-    """Yields each row as the JSON object of its columns."""
+    """Yields each row of a CSV file as a line with a JSON object."""
     rows = csv_table(file, csv_delimiter(file, inputs))
     _, header = next(rows, (0, []))
     if not header:
@@ -129,10 +130,10 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
 def by_column(
     header: Sequence[str], row: Sequence[Any], inputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns a row by the names of its columns.
+    """Returns the values of a row by column name.
 
-    If several columns have the name of an input, its values are a list, such as
-    the endings of multiple choice.
+    If several columns have the name of an input, the input is a list of their
+    values, such as the endings of multiple choice.
     """
     values: dict[str, Any] = {}
     for name, value in zip(header, row, strict=True):
@@ -148,7 +149,8 @@ def answer_lines(
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns each request with its answer, and the number of wrong lines.
 
-    The answer to a wrong line is its file, if any, its number and an `error`.
+    For a line that cannot be read, the answer has its `error`, its line number
+    and its file, if any.
     """
     requests, answers = {}, {}
     for place, line in enumerate(lines):
@@ -167,13 +169,16 @@ def answer_lines(
 def with_answer(
     row: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns a row with its answer.
+    """Returns one dict with the fields of a row and of its answer.
 
-    A part of the answer with the name of a field of the row becomes
-    `predicted_NAME`.
+    If both have a field NAME, the answer's field becomes `predicted_NAME`.
     """
-    names = {x: f"predicted_{x}" if x in row else x for x in answer}
-    return {**row, **{names[x]: answer[x] for x in answer}}
+    merged = dict(row)
+    for name, value in answer.items():
+        while name in merged:
+            name = f"predicted_{name}"
+        merged[name] = value
+    return merged
 
 
 def to_json_line(answer: dict[str, Any]) -> str:
@@ -184,7 +189,7 @@ def to_json_line(answer: dict[str, Any]) -> str:
 def read_request(
     model: served_model.ServedModel, line: RequestLine
 ) -> dict[str, Any]:
-    """Returns the request on a line.
+    """Returns the inputs of the request on a line, by name.
 
     Raises InputError, which names the line, if the line is not a request.
     """
@@ -221,7 +226,7 @@ def read_request(
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Returns the JSON object that a text is, or None."""
+    """Returns the JSON object in a text, or None if the text is not one."""
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -232,7 +237,7 @@ def json_object(text: str) -> dict[str, Any] | None:
 
 
 def cut_chunks(lines: Iterable[RequestLine], size: int) -> Iterator[Chunk]:
-    """Yields chunks of `size` lines; the last one may be shorter."""
+    """Yields chunks of `size` lines; the last chunk may be shorter."""
     hashed, lines = hashlib.blake2b(digest_size=16), iter(lines)
     while chunk := list(itertools.islice(lines, size)):
         for line in chunk:
@@ -243,11 +248,9 @@ def cut_chunks(lines: Iterable[RequestLine], size: int) -> Iterator[Chunk]:
 def skip_chunks(
     chunks: Iterator[Chunk], output: ResumableFile, run: Mapping[str, Any]
 ) -> None:
-    """Skips the chunks that are in the output already.
+    """Skips the chunks whose results are in the output already.
 
-    `run` must be in the state of the output, beside the `digest` of the last
-    chunk.
-
+    The state of the output holds `run` and the `digest` of its last chunk.
     Raises InputError if the output belongs to another run or to other lines.
     """
     if not (state := output.state):
@@ -271,7 +274,10 @@ def count_lines(files: Sequence[str], inputs: Sequence[str]) -> int | None:
 
 
 def _is_header(text: str, inputs: Sequence[str], file: str) -> bool:
-    """Returns whether a first line is a header, or raises InputError."""
+    """Returns whether a first line is a header.
+
+    Raises InputError if the line is nearly a header.
+    """
     if set(inputs) <= set(text.split("\t")):
         return True
     parts = [x.strip(" \"'").lower() for x in re.split("[,;\t]", text)]

@@ -49,7 +49,7 @@ class ServedModel:
         Args:
             model_dir: The folder of one version, or the folder of all versions,
                 of which the highest is loaded.
-            signature: The name of the signature to ask.
+            signature: The name of the signature to call.
 
         Raises:
             InputError: If there is no such model, or no such signature.
@@ -69,8 +69,8 @@ class ServedModel:
     ) -> dict[str, Any]:
         """Returns the inputs of a request, without any other keys.
 
-        Raises InputError, which names the `place`, if an input is missing or
-        wrong.
+        Raises InputError if an input is missing or wrong. The message calls the
+        request by `place`, such as "request 1".
         """
         if isinstance(request, str) and len(self.inputs) == 1:
             request = dict.fromkeys(self.inputs, request)
@@ -105,9 +105,10 @@ class ServedModel:
         return {name: request[name] for name in self.inputs}
 
     def answer(self, requests: Sequence[Mapping[str, Any] | str]) -> list[dict]:
-        """Answers requests; each is a dict with the inputs.
+        """Returns the answer to each request, in order.
 
-        For a model with one input, a request may be a string.
+        A request is a dict with the inputs, by name. For a model with one
+        input, it may be a string. An answer is a dict of outputs.
         """
         is_one = isinstance(requests, (str, bytes, Mapping))
         if is_one or not isinstance(requests, Iterable):
@@ -127,7 +128,7 @@ class ServedModel:
 
     @property
     def example(self) -> str:
-        """A request, as messages show it."""
+        """An example of a request, as JSON, for messages."""
         return json.dumps(
             {x: ["..."] if self.is_list(x) else "..." for x in self.inputs}
         )
@@ -143,10 +144,9 @@ class ServedModel:
             for name in self.inputs
         }
         # A SavedModel returns its outputs in an order that differs by process.
-        outputs = {
-            name: _to_lists(values)
-            for name, values in sorted(self._serve(columns).items())
-        }
+        arrays = dict(sorted(self._serve(columns).items()))
+        check_no_nan(arrays, self.folder)
+        outputs = {name: _to_lists(values) for name, values in arrays.items()}
         return [
             self._nested({name: x[i] for name, x in outputs.items()})
             for i in range(len(requests))
@@ -195,6 +195,17 @@ def find_model(
     return folder, values
 
 
+def check_no_nan(outputs: Mapping[str, np.ndarray], model: Any) -> None:
+    """Raises InputError if one of the outputs is not a number."""
+    for name, values in outputs.items():
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise InputError(
+                f"The output {name} of {model} is not a number (NaN). The "
+                "weights are damaged, or too large for float16; train the "
+                "model again, or use bfloat16 or float32."
+            )
+
+
 def _is_padding(fields: Mapping[str, Any]) -> bool:
     """Returns whether all strings of an object are empty.
 
@@ -205,12 +216,12 @@ def _is_padding(fields: Mapping[str, Any]) -> bool:
 
 
 def capitalized(place: str) -> str:
-    """Returns a place as the first words of a sentence."""
+    """Returns a text with a capital first letter."""
     return place[0].upper() + place[1:]
 
 
 def is_unicode(text: str) -> bool:
-    """Returns whether no half of a surrogate pair is in the text."""
+    """Returns whether a text has no half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -219,11 +230,10 @@ def is_unicode(text: str) -> bool:
 
 
 def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
-    """Yields the indices of the requests that go into a call.
+    """Yields the indices of the requests for each call.
 
-    All rows of a call are padded to the longest one, so texts of similar
-    length go together. A tensor of lists has the same number of strings in
-    every row.
+    All rows of a call are padded to the longest row, so texts of similar length
+    share a call. Lists in a call have the same length, as a tensor needs.
     """
     sizes = []
     for request in requests:
@@ -248,9 +258,9 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
 
 
 def _full(value: str | Sequence[str]) -> str | list[str]:
-    """Returns a value without an empty string at the end of a list.
+    """Returns a value; an empty string at the end of a list becomes a space.
 
-    An empty string would be padding. A space has no token either.
+    The empty string would count as padding. A space has no tokens either.
     """
     if isinstance(value, str):
         return value

@@ -102,10 +102,7 @@ def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
         if columns is None:
             return json_rows(path)
-        return (
-            {field: row[name] for field, name in columns.items() if name in row}
-            for row in json_rows(path)
-        )
+        return _renamed(json_rows(path), path, _needed(columns, labeled))
 
     return reader(rows, files)
 
@@ -179,6 +176,21 @@ def json_rows(path: Path) -> Iterator[Row]:
                 "object per line, without NaN."
             )
         yield _numbers_as_strings(row)
+
+
+def _renamed(
+    rows: Iterable[Row], path: Path, columns: Mapping[str, Any]
+) -> Iterator[Row]:
+    """Yields rows with the names of the fields; each column must be in one."""
+    missing = {*columns.values()}
+    for row in rows:
+        missing -= row.keys()
+        yield {field: row[x] for field, x in columns.items() if x in row}
+    if missing:
+        raise InputError(
+            f"No line of {path} has {min(missing, key=str)!r}, which the "
+            "columns of the reader name."
+        )
 
 
 def _refuse(constant: str) -> None:

@@ -40,7 +40,8 @@ class BertTokenizer(TokenizerBase, tf.Module):
     Args:
         vocab_file: A vocab.txt, a tokenizer.json, `sentencepiece.bpe.model`,
             or `vocab.json` beside `merges.txt`.
-        do_lower_case: Whether text is lower-cased.
+        do_lower_case: Whether text is lower-cased; by default as the
+            tokenizer.json says, or True without one.
         options: The other fields of `TokenizerSettings`, such as
             `strip_accents`, `special_tokens` and `special_tokens_in_text`.
     """
@@ -49,7 +50,10 @@ class BertTokenizer(TokenizerBase, tf.Module):
     library: ModuleType | None = text_ops.tf_text
 
     def __init__(
-        self, vocab_file: str | Path, do_lower_case: bool = True, **options: Any
+        self,
+        vocab_file: str | Path,
+        do_lower_case: bool | None = None,
+        **options: Any,
     ):
         super().__init__(vocab_file, do_lower_case, **options)
         self._splitter: TextSplitter | WordPieceSplitter

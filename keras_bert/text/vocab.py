@@ -34,7 +34,8 @@ class TokenizerBase:
     Args:
         vocab_file: A vocab.txt, a tokenizer.json, or the word pieces in the
             order of their ids.
-        do_lower_case: Whether text is lower-cased. The log warns if the
+        do_lower_case: Whether text is lower-cased; by default as the
+            tokenizer.json says, or True without one. The log warns if the
             vocabulary looks like one of the other case.
         settings: The other fields of `TokenizerSettings`; by default as the
             tokenizer.json sets them.
@@ -48,10 +49,15 @@ class TokenizerBase:
     """
 
     def __init__(
-        self, vocab_file: VocabFile, do_lower_case: bool = True, **settings: Any
+        self,
+        vocab_file: VocabFile,
+        do_lower_case: bool | None = None,
+        **settings: Any,
     ):
         super().__init__()
-        self.settings = TokenizerSettings(do_lower_case, **settings)
+        if do_lower_case is not None:
+            settings["do_lower_case"] = do_lower_case
+        self.settings = TokenizerSettings(**settings)
         # A copy of a tokenizer, such as a worker's, has the file's content.
         json: TokenizerJson | None = None
         if isinstance(vocab_file, TokenizerJson):
@@ -60,11 +66,16 @@ class TokenizerBase:
             file = to_path(vocab_file)
             if file.suffix in _OF_JSON and file.is_file():
                 json = read_tokenizer(file)
-                if not settings:
+                if len(settings) < len(dataclasses.fields(TokenizerSettings)):
                     told = tokenizer_files.read_values(file.parent, file)
-                    if json.is_of_bert:
-                        told |= {"do_lower_case": do_lower_case}
-                    self.settings = TokenizerSettings.from_values(told, file)
+                    self.settings = dataclasses.replace(
+                        TokenizerSettings.from_values(told, file), **settings
+                    )
+        if json and not json.is_of_bert and self.settings.do_lower_case:
+            raise InputError(
+                f"{json.file} says how it changes text, so do_lower_case=True "
+                "has no effect; leave it out."
+            )
         # MPNet's word pieces are found as in transformers.
         is_other = self.settings.pair_separators == 2
         is_other |= json is not None and not json.is_of_bert
@@ -77,7 +88,7 @@ class TokenizerBase:
         )
         # A copy of a tokenizer, such as a worker's, has a tuple.
         if not (self.json or isinstance(vocab_file, tuple)):
-            _check_case(self.pieces, vocab_file, do_lower_case)
+            _check_case(self.pieces, vocab_file, self.do_lower_case)
 
     def __reduce__(self) -> tuple:
         return functools.partial(

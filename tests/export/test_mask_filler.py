@@ -5,6 +5,7 @@ import tensorflow as tf
 from small_family import write_family
 
 import keras_bert
+from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import fill_mask, load_mask_filler
 from keras_bert.models.pretraining import build_pretraining_model
 
@@ -32,3 +33,5 @@ def test_a_mask_takes_the_space_before_it(family, tmp_path):
     keras_bert.load_checkpoint(model, folder)
     guesses = fill_mask(model, filler.tokenizer, text, top_k=2)
     assert guesses == filler.fill(text) and len(guesses) == 2
+    with pytest.raises(InputError, match="max_seq_length"):
+        load_mask_filler(folder, max_seq_length=0)

@@ -479,6 +479,20 @@ def test_scores_of_layers_that_attend_to_other_tokens(tmp_path):
     check_distillation(tmp_path / "teacher", kind, near, run)
 
 
+def test_a_teacher_that_reads_another_prompt(tmp_path):
+    prompts = {"prompts": {"query": "fox "}, "default_prompt_name": "query"}
+    teacher, kind = (
+        make_kind("reranker", write_vocab(tmp_path), LARGE, **settings)
+        for settings in (prompts, {})
+    )
+    model = teacher.build_model(LARGE)
+    FinetunedModel(model, teacher, LARGE).save(tmp_path / "teacher")
+    run = FinetuningConfig()
+    check_distillation(tmp_path / "teacher", teacher, LARGE, run)
+    with pytest.raises(InputError, match="has the prompt 'fox ', but the task"):
+        check_distillation(tmp_path / "teacher", kind, LARGE, run)
+
+
 def task_of(num_rows):
     random = np.random.default_rng(3)
     rows = [

@@ -15,6 +15,7 @@ from misuse_tables import Says, cases, check
 from small_checkpoint import write_checkpoint
 
 import keras_bert
+from keras_bert.errors import InputError
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
 from keras_bert.finetuning.training import history_of
@@ -136,6 +137,10 @@ def test_other_kinds(of_kind, x, y, asked, key, checkpoint, tmp_path):
     assert type(loaded) is of_kind
     assert loaded.predict(asked) == [answer]
     assert loaded.training["num_train_steps"] == 2
+    weight = loaded.model.weights[0]
+    weight.assign(np.full(weight.shape, NAN))
+    with pytest.raises(InputError, match="of this model is not a number"):
+        loaded.predict(asked)
 
 
 class Interrupts(LambdaCallback):

@@ -90,6 +90,9 @@ def test_an_answer_does_not_replace_its_request():
         "predicted_joined": "b",
         "label": "c",
     }
+    again = {"label": "b", "predicted_label": "b"}
+    answer = {"predicted_predicted_label": "c"}
+    assert with_answer(again, {"label": "c"}) == again | answer
 
 
 def test_the_texts_after_the_first_make_a_list():

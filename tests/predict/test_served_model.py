@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -10,6 +11,8 @@ from keras_bert.errors import InputError
 from keras_bert.export.saved_model import export_saved_model
 from keras_bert.kinds.signatures import Signature
 from keras_bert.predict.served_model import ServedModel
+
+NAN = float("nan")
 
 
 def _export(folder):
@@ -107,6 +110,13 @@ def test_the_order_of_the_outputs_does_not_matter(pair, monkeypatch):
         pair, "_serve", lambda x: dict(reversed(serve(x).items()))
     )
     assert json.dumps(pair.answer([request])) == expected
+
+
+def test_an_answer_that_is_not_a_number_is_refused(one, monkeypatch):
+    outputs = {"label": np.array([b"a"], object), "score": np.array([NAN])}
+    monkeypatch.setattr(one, "_serve", lambda x: outputs)
+    with pytest.raises(InputError, match=r"output score of .*1 is not a num"):
+        one.answer(["a"])
 
 
 def test_lists_of_different_lengths(of_lists):

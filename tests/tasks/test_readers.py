@@ -264,9 +264,19 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
 
 
 def test_the_names_in_objects_may_differ_from_the_fields(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"question": "who", "y": 1, "z": 2}\n')
-    read = readers.jsonl(
-        columns={"text": "question", "label": "y", "other": "no"},
-        train="a.jsonl",
+    lines = (
+        '{"question": "who", "y": 1, "z": 2}\n{"question": "I", "in": "a"}\n'
     )
-    assert list(read(tmp_path, "train")) == [{"text": "who", "label": "1"}]
+    (tmp_path / "a.jsonl").write_text(lines)
+    columns = {"text": "question", "label": "y", "context": "in"}
+    read = readers.jsonl(columns=columns, train="a.jsonl")
+    assert list(read(tmp_path, "train")) == [
+        {"text": "who", "label": "1"},
+        {"text": "I", "context": "a"},
+    ]
+    columns["context"] = "it"
+    read = readers.jsonl(columns=columns, train="a.jsonl")
+    with pytest.raises(InputError, match=r"No line of .*a.jsonl has 'it'"):
+        list(read(tmp_path, "train"))
+    read = readers.jsonl(columns={"label": "no", "text": "y"}, test="a.jsonl")
+    assert list(read(tmp_path, "test")) == [{"text": "1"}, {}]

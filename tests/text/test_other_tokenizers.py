@@ -238,6 +238,13 @@ def test_what_is_not_known_is_refused(golden, tmp_path, name, change, message):
         load_tokenizer(tmp_path)
 
 
+def test_the_case_of_other_models_is_in_their_file(golden):
+    folder = golden[0] / "roberta"
+    assert not BertTokenizer(folder / "tokenizer.json").do_lower_case
+    with pytest.raises(InputError, match="do_lower_case=True has no effect"):
+        load_tokenizer(folder, do_lower_case=True)
+
+
 @pytest.mark.parametrize(
     ("name", "files"),
     [

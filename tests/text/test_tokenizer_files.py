@@ -281,6 +281,19 @@ def test_tokenizer_json_decides(make_folder):
     assert load_tokenizer(folder).pieces == tuple(stale)
 
 
+def test_a_cased_tokenizer_json_decides_about_case(make_folder):
+    clean = {"type": "BertNormalizer", "lowercase": False}
+    folder = make_folder(tokenizer=_tokenizer_json(normalizer=clean))
+    file = folder / "tokenizer.json"
+    cased = BertTokenizer(file)
+    assert not cased.do_lower_case
+    assert BertTokenizer(file, True).do_lower_case
+    changed = BertTokenizer(file, tokenize_chinese_chars=False)
+    assert changed.settings == dataclasses.replace(
+        cased.settings, tokenize_chinese_chars=False
+    )
+
+
 @pytest.mark.parametrize("lower", [True, False])
 def test_our_own_tokenizer_json_alone(make_folder, tmp_path, lower):
     settings = TokenizerSettings(
