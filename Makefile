@@ -4,11 +4,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Two runs: a process of TensorFlow grows, and each must stay under 3 GB.
+# The tests run in two parts: a TensorFlow process grows, and each process must
+# stay under 3 GB.
 NETWORKS := $(addprefix tests/,finetuning kinds layers models pretraining text \
 	training)
 OTHERS := $(addprefix --ignore=,$(NETWORKS))
-# Neighbouring tests share fixtures, so a process gets many of them at once.
+# Neighbouring tests share fixtures, so each process gets many tests at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: setup demo demo-pretraining test test-slow test-all lint docs bench \
@@ -45,8 +46,8 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Runs the notebooks. A warning, such as a dead link, is an error. Then open
-# .site/index.html.
+# Builds the site and runs the notebooks. A warning, such as a dead link, is an
+# error. Then open .site/index.html.
 docs: setup
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs .site
 
@@ -54,7 +55,8 @@ docs: setup
 bench: setup
 	$(BIN)/python benchmarks/compare.py $(BENCH_FLAGS)
 
-# BENCH_FLAGS must have --model, --short and --long; the file explains them.
+# BENCH_FLAGS must contain --model, --short and --long, which
+# benchmarks/server_load.py explains.
 bench-server: setup
 	$(BIN)/python benchmarks/server_load.py $(BENCH_FLAGS)
 

@@ -2,8 +2,9 @@ r"""Records where the time of a pre-training step goes on the accelerator.
 
     python benchmarks/accelerator_profile.py --output_dir=profile
 
-For our network on JAX, and for transformers on torch, it writes a table of what
-takes the most time, and a trace; see `contestants/accelerator/profile`.
+The script profiles our network on JAX, and transformers on torch. For each, it
+writes a trace, and a table of the operations that take the most time; see
+`contestants/accelerator/profile`.
 """
 
 import sys
@@ -65,7 +66,7 @@ def _profile():
     for environment in _ENVIRONMENTS.value:
         file = _FILES[environment]
         variables = environment_variables(environment, on_accelerator=True)
-        # It has the accelerator for itself.
+        # This process has the accelerator to itself.
         variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.92"
         # In a CUDA graph, kernels lose the names of their operations.
         variables["XLA_FLAGS"] = "--xla_gpu_enable_command_buffer="

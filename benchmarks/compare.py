@@ -1,11 +1,12 @@
-r"""Measures this package beside its peers; `make bench` runs it.
+r"""Compares the speed of this package and its peers; `make bench` runs it.
 
     python benchmarks/compare.py --only=inference,tokenization
 
-Builds an environment for the peers, in .bench at the top of the checkout. The
-contestants of a work take turns on this machine. Writes `results.json`,
-`README.md` and pictures; parts that are measured again replace the old ones.
-Works with real data need the shared folder. `works/` has the table of all.
+Builds environments for the peers, in .bench at the top of the checkout. A work
+is something to measure, such as tokenization. The contestants of a work take
+turns on this machine. Writes `results.json`, `README.md` and pictures; new
+results replace old results of the same work. Works with real data need the
+shared folder. `works/` has the table of all works.
 """
 
 import dataclasses
@@ -73,7 +74,7 @@ def main(_):
 
     chosen = list(_chosen(table, setup))
     for name in {c.environment for work in chosen for c in work.contestants}:
-        environments.python(name)  # at once: it needs the network
+        environments.python(name)  # now, because this needs the internet
     for work in chosen:
         work = _prepared(work, prepared, report)
         print(f"\n{work.title}", flush=True)
@@ -105,7 +106,7 @@ def _chosen(table, setup):
                 "with real data."
             )
             continue
-        # By name, a CPU shows that they work.
+        # With --quick, a work that is given by name runs on a CPU too.
         is_named = setup.is_quick and _ONLY.value
         if work.on_accelerator and not (is_named or describe_accelerator()):
             print(f"{work.name} is left out: this machine has no GPU.")

@@ -3,11 +3,13 @@ r"""Compares token classification with and without a CRF, over several seeds.
     python benchmarks/crf.py --data_dir=conll2003 \
         --checkpoint=all-MiniLM-L6-v2 --output=crf.md
 
-Both train on the same first sentences of the training set, with the same
-settings and seeds, also the rate of the output layer. --num_rows=0 takes all.
+Both models train on the same first sentences of the training set, with the same
+settings and seeds, including the learning rate of the output layer. With
+--num_rows=0, they train on all sentences.
 
-Prints, and with --output writes, a table: the F1 of entities on the
-development set for each seed, their mean, and the seconds of a training.
+Prints a table, and writes it to --output if this flag is given. The table has
+the F1 of entities on the development set for each seed, the mean F1, and the
+seconds that a training takes.
 """
 
 import os

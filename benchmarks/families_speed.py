@@ -3,12 +3,14 @@
     python benchmarks/families_speed.py --peer=PYTHON --family=modernbert \
         --batch=8 --length=128 [--training] [--precision=bfloat16] [--compile]
 
-PYTHON has transformers 5 and torch. The weights are random. The contestants are
-processes that take turns, one step each, so a busy machine slows all of them;
-the pause before a step is for threads that still wait for more work.
-The table shows the fastest and the median step, and the ratio of the medians to
-ours: the signature of a SavedModel, or a step of `train_on_batch`. With
---openvino, our export for OpenVINO takes part.
+PYTHON needs transformers 5 and torch. The weights are random. The contestants
+are processes that take turns, one step at a time, so a busy machine slows all
+of them. Before each step, there is a pause for threads that still wait for more
+work.
+
+The table shows the fastest and the median step, and the ratio of each median to
+our median. Our step is a call of a SavedModel's signature, or of
+`train_on_batch`. With --openvino, our OpenVINO export takes part too.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import sys
 import tempfile
 import time
 
-# A config.json with the sizes that were released.
+# The released sizes, as in config.json.
 CONFIGS = {
     "bert": {"model_type": "bert", "vocab_size": 30522, "hidden_size": 768},
     "modernbert": {
@@ -44,7 +46,7 @@ CONFIGS = {
 
 
 def ours(options):
-    """Returns a function that takes one step."""
+    """Returns a function that runs one step."""
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
     os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
     import keras
@@ -88,13 +90,13 @@ def ours(options):
         tf.saved_model.save(module, folder, {"serving_default": serve})
         loaded = tf.saved_model.load(folder)
     call = loaded.signatures["serving_default"]
-    call.model = loaded  # it must stay
+    call.model = loaded  # keeps the model alive
     tensors = {name: tf.constant(x) for name, x in features.items()}
     return lambda: call(**tensors)["hidden"].numpy()
 
 
 def in_openvino(encoder, options):
-    """Returns a step of our export, as `make bench` takes it."""
+    """Returns a step of our OpenVINO export, as in `make bench`."""
     from keras_bert.export.network import write_openvino
 
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "contestants"))
@@ -157,7 +159,7 @@ def theirs(options, compiled):
 
 
 def contestant(options):
-    """Takes a step for each line of the input, and prints its seconds."""
+    """Runs a step for each line of the input, and prints its seconds."""
     if options.contestant.startswith("keras_bert"):
         step = ours(options)
     else:

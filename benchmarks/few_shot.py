@@ -2,8 +2,8 @@ r"""Compares `fit_few_shot` with `fit` on 8 to 64 examples of each label.
 
     python benchmarks/few_shot.py --checkpoint=all-MiniLM-L6-v2 --glue_dir=glue
 
-Prints a table: the accuracy on the dev set, as the mean over the seeds and the
-range of the seeds. A seed draws the examples and the weights of new layers.
+Prints a table of the accuracy on the dev set, as the mean and the range of
+several seeds. A seed decides the examples and the weights of new layers.
 """
 
 import os

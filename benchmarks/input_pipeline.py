@@ -1,13 +1,13 @@
 r"""Measures the input pipeline of pre-training alone, without a model.
 
-One row for each share of the batches: one worker that reads all rows, and each
-of several workers that reads its own. The bytes are those that the process
-asked the system for. The last lines compare the speed with what accelerators
-eat.
+Prints a row for one worker that reads all rows of each batch, and a row for
+each of several workers that read only a share of the rows. The bytes are the
+bytes that the process asked the system for. The last lines compare this speed
+with the speed at which accelerators train.
 
     python benchmarks/input_pipeline.py --input_file='train*.tfrecord'
 
-With --vocab_file, records without masks get new ones in every epoch.
+With --vocab_file, records without masks get new masks in every epoch.
 """
 
 import time
@@ -42,7 +42,7 @@ FIRST_STEPS = flags.DEFINE_list(
 )
 SECONDS = flags.DEFINE_integer("seconds", 20, "For each row.")
 
-# Model FLOPs a second of BERT-base training at an assumed utilization.
+# Model FLOPs per second for training BERT-base, at an assumed utilization.
 ACCELERATORS = {
     "A100, 312 TFLOP/s in bf16, 50 %": 156e12,
     "v5e, 197 TFLOP/s in bf16, 50 %": 98.5e12,
@@ -113,7 +113,7 @@ def _batches(records, share, first_batch=0):
 
 
 def _measure(records, share, name):
-    """Prints a row; returns the records that a core reads in a second."""
+    """Prints a row; returns the records that a core reads per second."""
     process = psutil.Process()
     iterator = iter(_batches(records, share))
     next(iterator)

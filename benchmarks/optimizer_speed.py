@@ -1,4 +1,4 @@
-"""Measures the time an optimizer takes to update a whole model.
+"""Measures the time that an optimizer takes to update a whole model.
 
     python benchmarks/optimizer_speed.py
 
@@ -66,7 +66,7 @@ def main(_):
 
 
 class OpByOp(AdamWeightDecay):
-    """Computes the same update with Keras' clipping and TensorFlow's Adam."""
+    """Like AdamWeightDecay, but with Keras' clipping and TensorFlow's Adam."""
 
     def _clip_gradients(self, grads):
         return keras.optimizers.Optimizer._clip_gradients(self, grads)

@@ -2,10 +2,10 @@
 
     python benchmarks/packing_speed.py --input_file=records.tfrecord
 
-Packing gains most on short sequences: make the records with
---short_seq_prob=1.0, for example. Both kinds of steps take turns in one
-process on the same examples; the time includes reading. The table shows the
-median time per batch and the speedup.
+Packing gains most on short sequences, so make the records with
+--short_seq_prob=1.0, for example. Steps with and without packing take turns in
+one process, on the same examples. The time includes reading. The table shows
+the median time per batch and the speedup.
 """
 
 import os

@@ -3,7 +3,8 @@
     python benchmarks/scale_plan.py
 
 The run is the paper's: a million steps of 256 sequences. Prints the table of
-docs/devices.md. What is not computed has a name here, and where it is from.
+docs/devices.md. Each number that is not computed has a name in this file, with
+a comment that says where the number comes from.
 """
 
 from typing import NamedTuple
@@ -15,18 +16,19 @@ from keras_bert.models.flops import count_work
 from keras_bert.pretraining.config import PretrainingConfig
 
 NUM_STEPS, BATCH_SIZE = 1_000_000, 256
-SHORT, LONG = 128, 512  # tokens: in the paper, 90 % of the steps have 128
-NUM_WORDS = 3.3e9  # of Wikipedia and the books, as the paper says
-STATE = 4.03e9  # the weights and two moments, as the compiler for v5e says
+SHORT, LONG = 128, 512  # tokens; in the paper, 90 % of the steps have 128
+NUM_WORDS = 3.3e9  # in Wikipedia and the books, from the paper
+STATE = 4.03e9  # the weights and two moments, from the v5e compiler
 GRADIENTS = STATE / 3
-# Measured in a second: bytes of a checkpoint to a disk (up to 0.7 GB), and
-# records from a store, for which s3fs makes a request each.
+# Both are measured, per second: the bytes that a checkpoint (up to 0.7 GB)
+# writes to a disk, and the records that s3fs reads from a store, with one
+# request per record.
 WRITTEN, REQUESTS = 0.2e9, 530
 SAVED_STEPS = PretrainingConfig().save_checkpoints_steps
 
 
 class Chip(NamedTuple):
-    """What the maker publishes: FLOP/s in bfloat16, and bytes a second."""
+    """The published figures: FLOP/s in bfloat16, and bytes per second."""
 
     name: str
     flops: float
@@ -35,22 +37,23 @@ class Chip(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Those of dynamic_masking, measured on novels with input_pipeline.py."""
+    """Records with dynamic_masking, from input_pipeline.py on novels."""
 
-    size: float  # bytes that are read for one
+    size: float  # bytes that are read per record
     per_word: float
-    per_core: float  # that a core of an AMD EPYC reads and masks in a second
+    per_core: float  # records that an AMD EPYC core reads and masks per second
 
 
 V5E = Chip("v5e", 197e12, 819e9, 200e9)
 H100 = Chip("H100", 989e12, 3350e9, 450e9)
-# The last numbers: the share of the peak that the products reach.
+# The number of chips, the chip, and the share of its peak that matrix products
+# reach with short and with long sequences.
 MACHINES = (
     (8, V5E, {SHORT: 0.3, LONG: 0.3}),  # assumed
     (8, V5E, {SHORT: 0.5, LONG: 0.5}),  # assumed
     (64, V5E, {SHORT: 0.3, LONG: 0.3}),  # assumed
     (64, V5E, {SHORT: 0.5, LONG: 0.5}),  # assumed
-    # Measured on one H200, whose products have the same peak, with the update.
+    # Measured on one H200, with the update. Its products have the same peak.
     (8, H100, {SHORT: 0.37, LONG: 0.25}),
 )
 RECORDS = {
@@ -91,9 +94,9 @@ def flops_of(tokens: int) -> float:
 def cells_of(
     num_chips: int, chip: Chip, used: dict[int, float], flops: dict[int, float]
 ) -> list[str]:
-    # It reads gradients, weights and moments, and writes the last two.
+    # Reads gradients, weights and moments, and writes the last two.
     update = 7 * GRADIENTS / chip.bandwidth
-    # In a ring. TensorFlow begins when all gradients are there.
+    # The sum goes around a ring, and begins when all gradients are ready.
     update += 2 * (1 - 1 / num_chips) * GRADIENTS / chip.link
     hours, figures = {}, {}
     for tokens, records in RECORDS.items():

@@ -1,20 +1,21 @@
-r"""Compares the training of vectors with sentence-transformers on torch.
+r"""Compares training an embedder here and in sentence-transformers on torch.
 
     python benchmarks/sentence_transformers_finetuning.py \
         --task=embedding/nli --data_dir=data --checkpoint=all-MiniLM-L6-v2
 
 The peer runs in the environment of `make bench`, which is built if it is
-missing, or with --peer_python in one that has sentence-transformers.
+missing. With --peer_python, the peer runs in another environment, which needs
+sentence-transformers.
 
 Both packages train on the same rows with the same loss, AdamW, learning rates,
 batch size and number of epochs, in float32. The order of the rows and dropout
-differ, as they do between two seeds. Each package scores the validation set by
-itself.
+differ, as they do between two seeds. Each package scores the validation set
+with its own code.
 
-Prints a line per seed: the Spearman correlation before and after training, and
-the median time per step, of each package. --output_dir keeps the models of the
-last seed as `ours` and `trained`. A second run can continue with them, for
-example on scored pairs: --checkpoint=OUT/ours
+Prints a line per seed. For each package, it has the Spearman correlation before
+and after training, and the median time per step. --output_dir keeps the models
+of the last seed as `ours` and `trained`. A second run can continue from these
+models, for example on scored pairs: --checkpoint=OUT/ours
 --peer_checkpoint=OUT/trained --task=embedding/stsb.
 """
 

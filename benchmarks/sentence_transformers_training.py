@@ -1,11 +1,12 @@
-"""Trains a folder of sentence-transformers; the peer's half of
-sentence_transformers_finetuning.py, which starts it with the peer's Python.
+"""Trains a sentence-transformers folder.
+
+sentence_transformers_finetuning.py runs this script with the peer's Python.
 
     PYTHON sentence_transformers_training.py FOLDER SEED
 
-FOLDER holds `model`, `train.jsonl` and `held_out.jsonl` (lists of texts, with
-the score last if there is one) and `settings.json`. Writes `peer.json` and the
-trained model as `trained`.
+FOLDER contains `model`, `train.jsonl`, `held_out.jsonl` and `settings.json`. A
+line of the `.jsonl` files is a list of texts, with the score last if there is
+one. Writes `peer.json`, and the trained model as `trained`.
 """
 
 import json
@@ -56,7 +57,7 @@ def _spearman(model, rows):
 
 
 def _train(model, rows, settings, seed):
-    """Trains as `keras_bert.finetune` with AdamW; returns seconds a step."""
+    """Trains like `keras_bert.finetune`, with AdamW; returns step seconds."""
     loss_class = {
         "multiple_negatives": losses.MultipleNegativesRankingLoss,
         "cosent": losses.CoSENTLoss,

@@ -1,19 +1,21 @@
-r"""Puts load on keras-bert serve with each engine, and on servers of peers.
+r"""Puts load on keras-bert serve with each engine, and on peers' servers.
 
     python benchmarks/server_load.py --model=all-MiniLM-L6-v2 \
         --short=SST-2/dev.tsv --long=cranfield/corpus.jsonl \
         --peer="infinity=infinity_emb v2 --model-id all-MiniLM-L6-v2 \
             --served-model-name model --url-prefix /v1 --port {port}"
 
-Ours serves exports in LiteRT, ONNX Runtime and OpenVINO as where TensorFlow is
-not installed. A peer answers OpenAI's POST /v1/embeddings. Each client sends a
-text, waits for the answer and sends the next one, over one connection. Every
-fourth of the mixed texts is a long one, cut to 300, 600 or 1,200 characters.
+Our server runs LiteRT, ONNX Runtime and OpenVINO exports as if TensorFlow were
+not installed. A peer must answer OpenAI's POST /v1/embeddings. Each client
+sends a text, waits for the answer and sends the next text, over one connection.
+Of the mixed texts, every fourth is long, and cut to 300, 600 or 1,200
+characters.
 
-Prints a row for each number of clients: texts a second, the milliseconds until
-the answer, how often each status came, and the server's memory. With --hostile,
-these are 20 clients of short texts: alone, then beside 4 clients that send 100
-long texts and leave after 0.4 s, then beside 4 that send 1,000 long texts.
+Prints a row for each number of clients: the texts per second, the milliseconds
+until the answer, how often each status came, and the server's memory. With
+--hostile, there are 20 clients with short texts. They run alone, then beside 4
+clients that send 100 long texts per request and leave after 0.4 s, and then
+beside 4 clients that send 1,000 long texts per request.
 """
 
 import argparse
@@ -93,7 +95,7 @@ def read_texts(short_file, long_file):
 
 
 def serve_exports(model, folder, engines):
-    """Exports a checkpoint for each engine, and returns what serves it."""
+    """Exports a checkpoint for each engine; returns commands to serve it."""
     found = export_all(model, folder, engines)
     return {
         f"keras_bert {engine}": [

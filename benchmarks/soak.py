@@ -3,9 +3,10 @@ r"""Keeps keras-bert serve busy while new versions of its model arrive.
     python benchmarks/soak.py --model=all-MiniLM-L6-v2 \
         --short=SST-2/dev.tsv --minutes=30 --picture=soak.png
 
-Clients send single texts and compare each answer with the first one to the same
-text. Prints how often each status came, the largest change of a number in an
-answer, and the server's memory at the beginning and the end; draws the memory.
+Clients send single texts, and compare each answer with the first answer to the
+same text. Prints how often each status came, the largest change of a number in
+an answer, and the server's memory at the beginning and at the end. Also draws a
+picture of the memory.
 """
 
 import argparse

@@ -3,12 +3,14 @@ r"""Measures how long the scripts take to start.
     python benchmarks/startup.py --work_dir=startup
     python benchmarks/startup.py --work_dir=startup --before=../older_checkout
 
-Prints a row for each script: the seconds until --help is answered, the seconds
-until the first step of training or the first answer (of the other scripts, the
-end) with a tiny model, and how many modules that run imports. With --before,
-each command also runs with another checkout, in turn with this one, and the row
-has its time divided by ours: the median of the pairs, the smallest and the
-largest.
+Prints a row for each script: the seconds that --help takes, the seconds until
+the first training step or the first answer with a tiny model, and the number of
+modules that this run imports. For the other scripts, the run ends with the
+script.
+
+With --before, another checkout runs each command too, in turn with this one.
+The row then has the other checkout's time divided by ours: the median, the
+smallest and the largest ratio of the pairs of runs.
 """
 
 import argparse
@@ -29,8 +31,8 @@ SENTENCES = (
     "a vocabulary is learned from these words .",
     "every line of the file has one sentence .",
 )
-# {new} is a path that no run has written to; {name of a script} is the path
-# that it wrote to last.
+# {new} is a path that no run has written to. {name of a script} is the path
+# that this script wrote to last.
 COMMANDS = {
     "build_vocab": "--input_file={folder}/text.txt --output_file={new}",
     "create_pretraining_data": "--input_file={folder}/text.txt "
@@ -51,14 +53,14 @@ COMMANDS = {
     "convert_checkpoint": "--input={run_pretraining} --output={new} "
     "--to=huggingface",
 }
-# The line that says that the first step is done, or the first answer.
+# Part of the line for the first step or the first answer.
 SIGNS = {
     "run_pretraining": "Step 1 of 1: ",
     "run_finetuning": "Step 1 of 1: ",
     "predict": '{"sentence": ',
     "serve": '"loaded"',
 }
-# Runs a script, and at last prints how many modules it has imported.
+# Runs a script, and then prints how many modules the script has imported.
 RUN = """
 import atexit, runpy, sys
 del sys.argv[0]
@@ -107,7 +109,7 @@ def write_inputs(folder):
 
 
 def compare(roots, rounds, script, flags, paths):
-    """Returns the time of a command, and how many modules it imports."""
+    """Returns the time of a command, and the number of modules it imports."""
     rows = [
         [run(root, script, flags, paths) for root in roots]
         for _ in range(rounds + 1)
@@ -130,7 +132,7 @@ numbers = itertools.count()
 
 
 def run(root, script, flags, paths):
-    """Returns the seconds until the sign or the end, and counts modules."""
+    """Returns the seconds until the sign or the end, and the module count."""
     new = paths["folder"] / f"{script}-{next(numbers)}"
     sign = SIGNS.get(script) if flags != "--help" else None
     seconds = None

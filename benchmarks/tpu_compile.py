@@ -1,11 +1,12 @@
-r"""Compiles training steps with the compiler of TPUs, without a TPU.
+r"""Compiles training steps with the TPU compiler, without a TPU.
 
     python benchmarks/tpu_compile.py --only=bert_tiny --chips=v5e --chips=v6e
 
-The steps are the functions that `TPUStrategy` runs on each chip. The Python
-needs the packages of `environments/tpu.txt` beside this checkout. Prints a row
-of a table for each program: whether it compiles, the memory that it takes on a
-chip, and the speed that the published figures of the chip allow at most.
+The steps are the functions that `TPUStrategy` runs on each chip. Besides this
+checkout, the Python environment needs the packages in `environments/tpu.txt`.
+Prints a table with a row for each program: whether the program compiles, the
+memory that it takes on a chip, and the highest speed that the chip's published
+figures allow.
 """
 
 import functools
@@ -35,14 +36,14 @@ _CHIPS = flags.DEFINE_multi_enum(
 _ONLY = flags.DEFINE_string("only", "", "Steps whose names begin like this.")
 
 
-# What else is compiled than a training step, and what a title calls it.
+# The programs other than training steps, and their names in titles.
 _STEPS = {"test_step": "evaluation", "id_signature": "exported"}
 
 
 class _Row(NamedTuple):
     """A program to compile: a network and how it is trained.
 
-    The `objective` is "pre-training" or the name of a kind of tasks.
+    The `objective` is "pre-training" or the name of a kind of task.
     """
 
     model: str
@@ -81,7 +82,7 @@ _ROWS = (
         for name in kinds.NAMES
     ),
     _Row("bert_base_uncased", 32, 128),
-    _Row("bert_base_uncased", 320, 128),  # about as many as fit
+    _Row("bert_base_uncased", 320, 128),  # about the largest batch that fits
     _Row("bert_base_uncased", 8, 512),
     _Row("bert_base_uncased", 32, 128, objective="classification"),
     _Row("bert_large_uncased", 32, 128),
@@ -126,7 +127,7 @@ _Program = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def _program(row: _Row) -> _Program:
-    """Returns the function of a row, and arguments of static shapes."""
+    """Returns the function of a row, and its arguments with static shapes."""
     config = BertConfig.from_name(row.model)
     with precision(row.precision):
         if row.objective == "pre-training":

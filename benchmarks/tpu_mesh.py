@@ -2,10 +2,10 @@ r"""Compiles a pre-training step on JAX for four TPUs, without a TPU.
 
     python benchmarks/tpu_mesh.py --models=bert_tiny
 
-Each chip has all weights and a quarter of the batch, and their gradients are
-summed over the chips. With --model_parallel, each has half of the batch and
-half of each matrix, by a layout map of `keras.distribution`. See
-`tpu_compile.py` for the Python and the table.
+Each chip has all weights and a quarter of the batch, and the gradients are
+summed over the chips. With --model_parallel, a `keras.distribution` layout map
+gives each chip half of the batch and half of each matrix. `tpu_compile.py`
+explains the Python environment and the table.
 """
 
 import os
@@ -48,8 +48,8 @@ _MODEL_PARALLEL = flags.DEFINE_boolean(
 _SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
 
 
-# The axes of a variable that two chips share, by its path: heads of the
-# attention, units of the feed-forward network, pieces of the vocabulary.
+# By the path of a variable, the axes that are split over two chips: attention
+# heads, feed-forward units, vocabulary pieces.
 _LAYOUTS = {
     r"layer_\d+/attention/(query|key|value)/kernel": (None, "model"),
     r"layer_\d+/attention/(query|key|value)/bias": ("model",),
@@ -75,11 +75,11 @@ def _table_row(model: str, name: str) -> str:
     begin = time.perf_counter()
     devices = compiler.abstract_devices(chip)
     compiled = _lower(model, devices).compile()
-    # The gradients' sum; without it, each chip would train alone.
+    # It sums the gradients. Without the sum, each chip would train alone.
     assert "all-reduce" in compiled.as_text()
     figures = compiler.figures_of(compiled.runtime_executable())
     seconds = time.perf_counter() - begin
-    # The figures are those of one chip, with its part of the batch.
+    # The figures are for one chip, with its part of the batch.
     cells = figures.cells(chip, _BATCH_SIZE.value // len(devices))
     sizes = [str(_BATCH_SIZE.value), str(_SEQ_LENGTH.value)]
     where = "2 x 2" if _MODEL_PARALLEL.value else "4"

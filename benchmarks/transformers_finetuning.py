@@ -4,16 +4,17 @@ r"""Compares fine-tuning with transformers on torch: scores, losses and speed.
         --task=glue/mrpc --data_dir=MRPC --checkpoint=all-MiniLM-L6-v2
 
 The peer runs in the environment of `make bench`, which is built if it is
-missing, or with --peer_python in one that has torch and transformers.
+missing. With --peer_python, the peer runs in another environment, which needs
+torch and transformers.
 
 Both packages start from the same weights, including the head, and train on the
 same batches at the same learning rates with AdamW in float32. The same code
-scores both at the end. With dropout, they differ as two seeds do; --nodropout
-makes the losses of all steps comparable. It supports tasks whose output is
-`logits`, but not spans.
+scores both at the end. With dropout, the two packages differ as two seeds do;
+with --nodropout, the losses of all steps are comparable. The script supports
+tasks whose output is `logits`, but not spans.
 
-Prints a line per seed: the scores; the mean times per step without the first
-20 steps; and the largest difference of the losses in the first 10 steps. In
+Prints a line per seed: the scores, the mean time per step after the first 20
+steps, and the largest difference between the losses in the first 10 steps. In
 later steps, Adam amplifies the rounding differences of the gradients.
 """
 
@@ -135,7 +136,7 @@ def main(_):
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """Losses and seconds of the steps, and logits of the held-out batches."""
+    """The losses and seconds of the steps, and the held-out batches' logits."""
 
     losses: np.ndarray
     seconds: np.ndarray

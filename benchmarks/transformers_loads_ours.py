@@ -3,12 +3,13 @@
     python benchmarks/transformers_loads_ours.py --vocab_file=vocab.txt
 
 The peer runs in the environment of `make bench`, which is built if it is
-missing, or with --peer_python in one that has torch and transformers.
+missing. With --peer_python, the peer runs in another environment, which needs
+torch and transformers.
 
-The script converts each keras_bert model with random weights; transformers
-loads it and runs it on the same inputs. torch then saves it as `.bin` in its
-new and its old format, and keras_bert loads both. Prints the largest
-differences.
+The script builds keras_bert models with random weights and converts them.
+transformers loads each model and runs it on the same inputs. Then torch saves
+the model as a `.bin` file in its new format and in its old format, and
+keras_bert loads both files. Prints the largest differences.
 """
 
 import json
@@ -33,7 +34,7 @@ PEER_PYTHON = flags.DEFINE_string(
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file", None, "A released, uncased vocab.txt.", required=True
 )
-# Model -> builder, and names of outputs in keras_bert -> in transformers.
+# Model -> its builder, and its outputs' names here -> in transformers.
 MODELS = {
     "encoder": (
         keras_bert.models.build_encoder,

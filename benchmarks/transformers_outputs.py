@@ -1,7 +1,9 @@
-"""Runs transformers on a folder; transformers_loads_ours.py calls it.
+"""Runs transformers on a folder; transformers_loads_ours.py runs this script.
 
-python transformers_outputs.py FOLDER: reads the model, inputs.npz and
-texts.json; writes outputs.npz, ids.json, zip.bin and legacy.bin.
+    python transformers_outputs.py FOLDER
+
+Reads the model, inputs.npz and texts.json from FOLDER. Writes outputs.npz,
+ids.json, zip.bin and legacy.bin.
 """
 
 import json

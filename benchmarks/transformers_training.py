@@ -1,7 +1,8 @@
-"""Trains with transformers and torch; transformers_finetuning.py calls it.
+"""Trains with transformers; transformers_finetuning.py runs this script.
 
-python transformers_training.py FOLDER: reads model, train.npz and
-held_out.npz; writes run.npz.
+    python transformers_training.py FOLDER
+
+Reads model, train.npz and held_out.npz from FOLDER. Writes run.npz.
 """
 
 import json
@@ -32,7 +33,7 @@ def main(folder):
             {"params": decayed, "weight_decay": 0.01},
             {"params": not_decayed, "weight_decay": 0.0},
         ],
-        eps=1e-7,  # the default of Keras
+        eps=1e-7,  # Keras' default
     )
     losses, seconds = [], []
     for rate, batch in _read(folder / "train.npz"):

@@ -1,14 +1,14 @@
-"""Shows in two minutes what can be done with the model in the package.
+"""Shows in two minutes what you can do with the model in the package.
 
-The text is the documentation that comes with Python. The demo searches it by
-meaning. It fine-tunes a classifier that says which chapter a paragraph comes
-from, and compares it with the same network from random weights. Then it exports
-the model and classifies raw strings in a new process.
+The text is the documentation that comes with Python. The demo searches the text
+by meaning. It fine-tunes a classifier that says which chapter a paragraph comes
+from. It also trains the same network from random weights, and compares the two.
+Then it exports the classifier, and classifies raw strings in a new process.
 
     python examples/demo.py --output_dir=demo_output
 
 Args:
-    output_dir: The folder of the output.
+    output_dir: The folder to write to.
 """
 
 import collections
@@ -66,7 +66,7 @@ def run(output_dir: str = "demo_output"):
             random_weights,
         )
         for checkpoint in (random_weights, CHECKPOINT):
-            # Both read the mean of the tokens: the random one has a pooler.
+            # Both use the mean: the random network would use its pooler.
             classifier = keras_bert.TextClassifier.from_pretrained(
                 checkpoint, pooling="mean"
             )
@@ -116,8 +116,9 @@ def read_chapters():
 def split_largest(chapters):
     """Returns two pairs of paragraphs and their chapters: train, held out.
 
-    They come from the chapters with the most paragraphs that no other chapter
-    repeats. Only every fifth paragraph is for training: labels are expensive.
+    The paragraphs come from the largest chapters. A paragraph that several
+    chapters have is left out. Only every fifth paragraph is for training,
+    because labels are expensive.
     """
     counts = collections.Counter(
         x for texts in chapters.values() for x in set(texts)

@@ -1,12 +1,12 @@
 """Pre-trains a tiny BERT on the documentation of Python, in a few minutes.
 
-The demo learns a vocabulary, writes records, and pre-trains. It shows how the
-model fills masks before and after.
+The demo learns a vocabulary, writes records, and pre-trains a model. It shows
+how the model fills masks before and after pre-training.
 
     python examples/demo_pretraining.py --output_dir=demo_output
 
 Args:
-    output_dir: The folder of the output.
+    output_dir: The folder to write to.
 """
 
 import dataclasses

@@ -1,13 +1,13 @@
 """Feature-based named entity recognition (paper, 5.3 and Table 7).
 
-A two-layer BiLSTM is trained on hidden states of an encoder that is frozen.
-This file defines its own kind of task, and CoNLL-2003 as a task of this kind:
+A two-layer BiLSTM learns from the hidden states of a frozen encoder. This file
+defines a kind of task, and CoNLL-2003 as a task of this kind:
 
     python run_scripts/run_finetuning.py --task=examples/feature_based_ner.py \
         --data_dir=conll2003 --checkpoint=pretrained --output_dir=out
 
-Import it before `load_finetuned` loads such a model. `--bilstm_size=768` is the
-size in the paper; choose 256 on a CPU.
+Import this file before `load_finetuned` loads such a model. The paper's size is
+`--bilstm_size=768`; on a CPU, use 256.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ class FeatureBasedSettings(_TokenClassification.Settings):
 
 
 class FeatureBasedNER(_TokenClassification):
-    """Encodes, answers and is scored like any token classification."""
+    """Token classification with a frozen encoder and a BiLSTM."""
 
     name = "feature_based_ner"
     Settings = FeatureBasedSettings
@@ -69,12 +69,12 @@ class FeatureBasedNER(_TokenClassification):
         chosen = _choose(bert_config, features)
         units = self.spec.settings.bilstm_size
         input_size = size * (len(chosen) if "concat" in features else 1)
-        # Four gates in two directions, which read the layer below and a state.
+        # Four gates in two directions. They read the layer below and a state.
         bilstm = sum(8 * units * (n + units) for n in (input_size, 2 * units))
         layer = dataclasses.replace(bert_config, num_hidden_layers=1)
 
         def count(batch):
-            """Counts the work; frozen layers only go forward, a third of it."""
+            """Counts the work; a frozen layer only goes forward, a third."""
             work = count_work(batch, layer, num_labels=len(self.spec.labels))
             trained = count_work(batch, layer, num_labels=0)["flops"]
             frozen = chosen[-1] * trained / 3
@@ -90,8 +90,8 @@ class FeatureBasedNER(_TokenClassification):
 def build_tagger(bert_config, *, num_labels, features, bilstm_size, crf=False):
     """Builds a frozen encoder with a BiLSTM and a softmax, or a CRF, on it.
 
-    The inputs and the output are as in `build_token_classifier`. The encoder
-    has all its weights under their usual paths.
+    The inputs and the output are as in `build_token_classifier`. The paths of
+    the encoder's weights are the usual ones.
     """
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -135,7 +135,7 @@ class FrozenEncoder(keras.layers.Layer):
     def __init__(self, bert_config, features, **kwargs):
         super().__init__(**kwargs)
         chosen = _choose(bert_config, features)
-        # Not in `build`, where paths would start with the name of this layer.
+        # In `build`, the paths would start with the name of this layer.
         self.encoder = keras_bert.models.build_encoder(
             dataclasses.replace(
                 bert_config,
@@ -151,7 +151,7 @@ class FrozenEncoder(keras.layers.Layer):
         )
 
     def call(self, inputs):
-        # As in inference: it needs no gradient.
+        # As in inference: a frozen encoder needs no gradient.
         hidden = keras.tree.flatten(self._hidden(inputs, training=False))
         shape = (*ops.shape(inputs["input_ids"]), -1)
         return [ops.reshape(x, shape) for x in hidden]  # [T, H] -> [B, S, H]

@@ -6,8 +6,9 @@ r"""Fine-tunes with each combination of values, and keeps the best model.
         --task=glue/sst2 --data_dir=SST-2 --checkpoint=pretrained
 
 This is the search of the paper (A.3). All flags go to `keras-bert finetune`;
-those in SEARCHED take several values. The first metric of the task decides. If
-the search is interrupted, run the command again: it continues.
+the flags in SEARCHED take several values. The first metric of the task decides
+which model is best. If the search is interrupted, run the command again: it
+continues.
 """
 
 import csv
@@ -61,7 +62,7 @@ def search(output_dir: Path, flags: dict[str, str]) -> list[dict[str, str]]:
 
 
 def check_is_same_search(file, flags):
-    """Ends the process if the folder has runs with other flags."""
+    """Ends the process if the folder contains runs with other flags."""
     if file.exists() and json.loads(file.read_text()) != flags:
         sys.exit(
             f"Error: The runs in {file.parent} have other flags, which {file} "
@@ -84,7 +85,7 @@ def finetune(folder, settings, cache_dir):
 
 
 def score(value):
-    """Returns a number to sort by: the correlation with a constant is null."""
+    """Returns a number to sort by; an undefined correlation is None."""
     return -math.inf if value is None else value
 
 

@@ -1,10 +1,10 @@
-r"""Writes a search in the Korean Wikipedia as files in BEIR's format.
+r"""Writes a search task on the Korean Wikipedia as files in BEIR format.
 
     python examples/korean_retrieval.py ../shared/data wikipedia.ko
 
-A query is the title of an article that mini_ko_en has not seen. Its answer is
-the first paragraph of this article, among the first paragraphs of all articles.
-Then:
+Each query is the title of an article that mini_ko_en has not seen. The document
+to find is the first paragraph of this article, among the first paragraphs of
+all articles. Then run:
 
     keras-bert evaluate-retrieval --data_dir=wikipedia.ko \
         --checkpoint=mini_ko_en --output_dir=retrieved
@@ -24,7 +24,7 @@ def main() -> None:
     judgments = ["query-id\tcorpus-id\tscore"]
     for i, article in enumerate(read_articles(data_dir)):
         paragraph = article["text"].split("\n")[0]
-        # Many articles begin with a heading, or are about a number.
+        # Leaves out articles that begin with a heading or are about a number.
         if len(paragraph) < 40 or len(article["title"]) < 2:
             continue
         corpus.append({"_id": f"d{i}", "title": "", "text": paragraph})

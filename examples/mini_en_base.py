@@ -2,7 +2,8 @@
 
     python examples/mini_en_base.py all-MiniLM-L6-v2 texts.txt work_dir
 
-`examples/mini_en_texts.py` writes the texts; their frequent pieces are kept.
+`examples/mini_en_texts.py` writes texts.txt. mini_en_base keeps the pieces that
+are most frequent in these texts.
 """
 
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import keras_bert
 from keras_bert.checkpoints import TrimVocabConfig
 
-# How the model pools; some copies of it do not say so.
+# How the model pools. Some copies of the model do not contain these settings.
 SETTINGS = {"pooling": "mean", "normalize": True, "max_seq_length": 256}
 
 

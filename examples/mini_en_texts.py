@@ -2,8 +2,8 @@
 
     python examples/mini_en_texts.py ../shared/data texts.txt
 
-Wikipedia gives sentences, paragraphs and titles, novels of Project Gutenberg
-give lines, and SNLI, MNLI, STS-B and SQuAD give sentences without their labels.
+The texts are sentences, paragraphs and titles from Wikipedia, lines of Project
+Gutenberg novels, and sentences from SNLI, MNLI, STS-B and SQuAD without labels.
 """
 
 import csv
@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-# A sentence ends before a space that an opening quote or a capital follows.
+# A sentence ends before a space if an opening quote or a capital follows it.
 _SENTENCE_END = re.compile(r'(?<=[.!?])\s+(?=["“(A-Z])')
 
 

@@ -5,9 +5,9 @@ r"""Makes mini_ko_en from multilingual-e5-small, step by step.
 
 The first argument is the folder that `benchmarks/multilingual_e5.py` writes, or
 hf://intfloat/multilingual-e5-small. `examples/mini_ko_en_texts.py` writes
-texts.txt and all_texts.txt, `examples/mini_ko_en_names.py` names.txt. Repeat
-the command to resume a stopped run. Two cores need two to three hours, half of
-them for the vectors of the teacher.
+texts.txt and all_texts.txt, and `examples/mini_ko_en_names.py` writes
+names.txt. If the command is stopped, run it again: it continues. It takes two
+to three hours on two cores, half of them for the teacher's vectors.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ CONFIG = keras_bert.FinetuningConfig(
 def learn(
     large: Path, start: Path, texts: Path, output: Path, rate: float
 ) -> None:
-    """Distills the vectors of texts, and rounds the result."""
+    """Distills the teacher's vectors of texts, and rounds the result."""
     distilled = output.with_name(f"{output.name}-float32")
     figures = keras_bert.vectors.distill(
         keras_bert.load_embedder(large, max_seq_length=256, **PROMPT),

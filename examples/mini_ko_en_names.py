@@ -2,9 +2,9 @@
 
     python examples/mini_ko_en_names.py ../shared/data names.txt
 
-Half of them are like queries: titles, and the subjects of sentences, which are
-often names. The rest are first paragraphs and a part of the texts of the first
-stage. The articles that a search keeps out are left out here too.
+Half of the texts are like queries: titles, and the subjects of sentences, which
+are often names. The rest are first paragraphs, and some of the texts of the
+first stage. Articles that are kept for testing the search are left out.
 """
 
 import random

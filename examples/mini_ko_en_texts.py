@@ -2,12 +2,13 @@
 
     python examples/mini_ko_en_texts.py ../shared/data texts.txt all_texts.txt
 
-The second file is longer: word pieces are chosen by their frequency in it.
+The second file is longer. mini_ko_en keeps the word pieces that are most
+frequent in this file.
 
 Three of five texts are Korean: sentences, paragraphs and titles from Wikipedia,
 film reviews, and sentences from KorSTS. The English texts are a part of the
-texts of mini_en. One of 20 articles of the Korean Wikipedia is kept out, for a
-search in articles that the model has never seen.
+texts of mini_en. One of 20 Korean Wikipedia articles is left out, to test a
+search for articles that the model has never seen.
 """
 
 import csv
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import mini_en_texts as english
 
-# Korean has no capitals: a sentence ends with a point and a space.
+# Korean has no capitals. A sentence ends at a space after . ! or ?
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
