@@ -1,4 +1,4 @@
-"""Examples of a task -> batches of features and labels, of similar length."""
+"""A task's examples -> batches of examples of similar length."""
 
 import math
 
@@ -9,8 +9,9 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
 from keras_bert.training.distribution import WHOLE, BatchShard
 
-# Batches are cut from about this many at a time, sorted by length: enough to
-# leave next to no padding, few enough that the batches differ in every epoch.
+# About this many batches at a time are cut from examples sorted by length. That
+# is enough to leave next to no padding, and few enough that the batches differ
+# in every epoch.
 _BATCHES_PER_POOL = 64
 # Features, labels and weights.
 Batch = tuple[dict[str, tf.Tensor], ...]
@@ -27,17 +28,17 @@ def training_batches(
     static_shapes: bool = False,
     by_length: bool = True,
 ) -> tf.data.Dataset:
-    """Returns shuffled batches of similar length, all examples per epoch.
+    """Returns shuffled batches, each of examples of similar length.
 
-    The batches before `first_batch` are not read. The dataset has the rows of
-    the `share` of each batch, as wide as if they were padded together with the
-    other rows.
+    An epoch has all examples. The batches before `first_batch` are not read. Of
+    each batch, the dataset has only the rows of the `share`, which are as wide
+    as if they were padded together with the other rows.
 
     Without `by_length`, a batch has examples of all lengths, and more padding.
 
-    With `static_shapes`, which a TPU needs, all batches have one shape. They
-    are as wide as the longest example of all, and rows of weight 0 fill up the
-    last batch of an epoch.
+    With `static_shapes`, which a TPU needs, all batches have the same shape.
+    They are as wide as the longest of all examples, and rows of weight 0 fill
+    up the last batch of an epoch.
     """
     lengths = examples.lengths
     num_batches = math.ceil(len(lengths) / batch_size)
@@ -83,7 +84,7 @@ def training_batches(
 def evaluation_batches(
     examples: Examples, *, batch_size: int
 ) -> tuple[tf.data.Dataset, np.ndarray]:
-    """Returns each example once, shortest first, and the index of each.
+    """Returns batches of all examples, shortest first, and their indices.
 
     The i-th row of the outputs belongs to the example with the i-th index. A
     batch has fewer than `batch_size` examples if each has several windows.
@@ -105,7 +106,7 @@ def evaluation_batches(
 
 
 def _filled(batch: Batch, num_rows: int) -> Batch:
-    """Replaces the last row with copies of weight 0, to get `num_rows` rows."""
+    """Returns `num_rows` rows: the last one becomes copies of weight 0."""
     features, labels, weights = batch
     weights = {
         name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)
@@ -138,7 +139,7 @@ def _cut(
 
 
 def check_batch_size(batch_size: int) -> None:
-    """Raises InputError if it is not a whole number above 0."""
+    """Raises InputError if the size is not a whole number above 0."""
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise InputError(
             f"batch_size is {batch_size!r}, but must be a whole number above 0."

@@ -62,14 +62,14 @@ class TextClassifier(FinetunedModel):
     ) -> keras.callbacks.History:
         """Trains on 8 to 64 examples of each label.
 
-        First, the encoder learns from all pairs of texts to move texts of the
-        same label close together. Then a logistic regression becomes the output
+        First, the encoder learns from pairs of texts to move texts of the same
+        label close together. Then a logistic regression becomes the output
         layer (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Use a sentence
         encoder, such as all-MiniLM-L6-v2, with `pooling="mean"`. Training
         starts from the checkpoint, whatever the model has learned since.
 
         The arguments and the result are as in `fit`. Without a config, the
-        encoder learns for 20 epochs, at a rate of 2e-5 at most.
+        encoder learns for 20 epochs, with a peak learning rate of 2e-5.
 
         Example:
             >>> model = keras_bert.TextClassifier.from_pretrained(
@@ -154,7 +154,7 @@ class TokenClassifier(FinetunedModel):
     metrics = ("f1", "precision", "recall", "accuracy")
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
-        """Answers lists of words, or strings (with entities only)."""
+        """Returns answers to lists of words, or (only entities) to strings."""
         rows = self._rows.read(x)
         (field,) = self._rows.spec.text_fields
         if rows and all(
@@ -205,9 +205,9 @@ class MultipleChoiceModel(FinetunedModel):
 class TextEmbedder(FinetunedModel):
     """Turns texts into vectors, and learns from texts of similar meaning.
 
-    It learns from pairs, or from triplets of a text, a similar one and a
-    different one; with `loss="cosent"`, from pairs with their similarity as the
-    label.
+    It learns from pairs of similar texts, or from triplets: a text, a similar
+    text and a different text. With `loss="cosent"`, it learns from pairs whose
+    label is their similarity.
 
     Example:
         >>> model = keras_bert.TextEmbedder.from_pretrained("pretrained")
@@ -257,16 +257,15 @@ def load_finetuned(
             transformers or sentence-transformers folder, such as
             "hf://owner/name". If the model is of a kind of your own, import the
             file that defines the kind first.
-        labels: Other names of the labels, in the order of their ids.
-        text_fields: Other names of the fields that the model reads. A
-            classifier from the Hub reads one text, `text`, unless two names are
-            given.
+        labels: New names for the labels, in the order of their ids.
+        text_fields: New names for the fields that the model reads. A classifier
+            from the Hub reads one text, `text`, unless two names are given.
         settings: Settings of the kind that replace the model's own.
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
-        InputError: If the files do not say what the task is, if they do not
-            have all weights of the model, or if an argument does not fit.
+        InputError: If the files do not say what the task is, if they lack a
+            weight of the model, or if an argument does not fit.
     """
     checkpoint = finetuned_checkpoint(path)
     kind, bert_config = read_kind(checkpoint, labels, text_fields, settings)

@@ -17,21 +17,23 @@ class AdaptationConfig(TrainConfig):
 
     Attributes:
         lora_rank: The rank of the adapters (LoRA, arXiv 2106.09685). Only the
-            adapters and the head are trained; 0 trains the weights themselves.
+            adapters and the head are trained; 0 means no adapters.
             Adapters need about 10 times the usual learning rate.
-        lora_alpha: The scale of the adapters: they are multiplied by this
-            number divided by lora_rank. The default is lora_rank.
+        lora_alpha: The scale of the adapters: their outputs are multiplied by
+            lora_alpha / lora_rank. The default is lora_rank.
         lora_targets: The dense layers of each encoder block that get an
             adapter: query, key, value, intermediate, output (both layers of
             this name), attention/output; comma-separated.
-        num_frozen_layers: The number of encoder blocks, from the lowest, that
-            are not trained, like the embeddings below them; 0 trains all.
+        num_frozen_layers: The number of lowest encoder blocks that are not
+            trained. The embeddings below them are not trained either; 0 trains
+            all.
         freeze_embeddings: Whether the embeddings stay as they are.
-        head_learning_rate: The learning_rate of the head, if it differs.
+        head_learning_rate: The learning rate of the head; by default,
+            learning_rate.
         layer_decay: The factor of the learning rate per layer (0.8 in ELECTRA).
             The top encoder block has the learning_rate times this number. Each
-            lower block, and the embeddings below them, has the rate of the
-            block above times this number. With 1, all have the same rate.
+            lower block has the rate of the block above times this number, and
+            so have the embeddings. With 1, all rates are the same.
     """
 
     lora_rank: int = setting(0, minimum=0)
@@ -44,7 +46,7 @@ class AdaptationConfig(TrainConfig):
 
     @property
     def alpha(self) -> float:
-        """`lora_alpha` or its default."""
+        """The value of `lora_alpha`, or its default."""
         return float(self.lora_alpha or self.lora_rank)
 
     def __post_init__(self) -> None:
@@ -66,7 +68,7 @@ class AdaptationConfig(TrainConfig):
             )
 
 
-# What a network can learn from a teacher's layers.
+# The parts of a teacher's layers that a network can learn.
 LAYER_PARTS = "hidden", "relation", "score"
 
 
@@ -75,22 +77,22 @@ class DistillationConfig(TrainConfig):
     """How a network learns from a teacher.
 
     Attributes:
-        distillation_weight: The share of the losses that compare with the
-            teacher, from 0 to 1; the loss of the labels has the rest.
+        distillation_weight: The weight of the losses that compare the network
+            with the teacher, from 0 to 1; the loss of the labels has the rest.
         distillation_temperature: The number by which the logits of both
-            networks are divided before they are compared; a higher one gives
+            networks are divided before they are compared; a higher number gives
             unlikely labels more weight.
-        hidden_layer_map: Pairs of a layer of the network and the teacher's
-            layer whose hidden states it learns, such as 1:3,2:6; 0 is the
-            embeddings.
-        relation_layer_map: Pairs as in hidden_layer_map, such as 3:12, for the
-            relations of the layers' queries, keys and values (MiniLMv2). The
-            widths may differ.
-        score_layer_map: Pairs as in hidden_layer_map, for the scores of the
-            layers' attention (TinyBERT); both networks must have the same
-            number of heads.
-        num_relation_heads: The number of heads into which both networks'
-            relations are cut; it must divide both widths.
+        hidden_layer_map: Pairs of layers, such as 1:3,2:6: layer 1 of the
+            network learns the hidden states of the teacher's layer 3, and layer
+            2 those of layer 6. Layer 0 is the embeddings.
+        relation_layer_map: Pairs as in hidden_layer_map, such as 3:12. The
+            network learns the relations of the layers' queries, keys and values
+            (MiniLMv2). The widths may differ.
+        score_layer_map: Pairs as in hidden_layer_map. The network learns the
+            attention scores of the layers (TinyBERT); both networks must have
+            the same number of heads.
+        num_relation_heads: The number of heads into which the relations of both
+            networks are split; both widths must be multiples of it.
         output_weight: The factor of the losses that compare the outputs.
         hidden_weight: The factor of the losses that compare hidden states.
         relation_weight: The factor of the losses that compare relations.
@@ -150,29 +152,30 @@ class DistillationConfig(TrainConfig):
 
 @dataclasses.dataclass(frozen=True)
 class FinetuningConfig(AdaptationConfig, DistillationConfig):
-    """A fine-tuning run; defaults as in google-research/bert.
+    """The settings of a fine-tuning run; defaults as in google-research/bert.
 
     Attributes:
-        do_lower_case: Whether to lower-case the text; by default as the
+        do_lower_case: Whether to lower-case the text; by default, as the
             checkpoint says, or else as its vocabulary suggests.
         save_checkpoints_steps: The number of steps from one evaluation and
             checkpoint to the next; 0 evaluates and saves once per epoch.
-        num_train_epochs: The number of passes over the training set; 0
-            evaluates a fine-tuned checkpoint as it is, with its own settings,
-            or for a kind without an output layer even a pre-trained one.
+        num_train_epochs: The number of passes over the training set. With 0,
+            the run only evaluates: a fine-tuned checkpoint with its own
+            settings, or a pre-trained checkpoint if the kind has no output
+            layer.
         warmup_proportion: The share of the steps in which the learning rate
             rises.
-        early_stopping_patience: The number of evaluations without a rise of the
-            task's first metric after which the run ends; 0 turns it off.
+        early_stopping_patience: The number of evaluations after which the run
+            ends if the task's first metric has not risen; 0 turns this off.
         dropout_rate: The dropout of hidden states and attention weights in
-            this run; by default as the checkpoint's config says.
+            this run; by default, as the checkpoint's config says.
 
     Example:
         >>> keras_bert.FinetuningConfig(num_train_epochs=2).learning_rate
         5e-05
     """
 
-    # A change of the tokenizer is found in its settings and in the rows.
+    # A changed tokenizer is found by its settings and by the rows.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     do_lower_case: bool | None = None
@@ -190,9 +193,10 @@ def config_of_fit(
     batch_size: int | None,
     learning_rate: float | None,
 ) -> FinetuningConfig:
-    """Returns the config with the changes that are not None.
+    """Returns the config of a call of `fit`.
 
-    Raises InputError if `fit` cannot train in this way.
+    The arguments that are not None replace fields of the config. Raises
+    InputError if `fit` cannot train in this way.
     """
     given: dict[str, Any] = {
         "num_train_epochs": epochs,

@@ -17,10 +17,10 @@ def as_rows(
     has_pairs: bool = True,
     has_lists: bool = True,
 ) -> list[Row]:
-    """Returns rows of texts, which may have labels inside or beside them.
+    """Returns texts as rows; their labels may be in the data or beside them.
 
     The data are a column of texts; a tuple of such columns; a list of tuples of
-    texts; columns with names, as in a DataFrame; rows with names; or a
+    texts; columns with names, as in a DataFrame; rows with named fields; or a
     `tf.data.Dataset`. A column is a list, an array or a series, as in pandas.
     Texts without names get the `text_fields` as names. Without `has_pairs`, a
     row cannot have two texts, and a list in a column is one value. Without
@@ -76,7 +76,7 @@ def as_rows(
 def learn_labels(
     rows: Sequence[Row], *, are_tags: bool = False
 ) -> tuple[str, ...]:
-    """Returns the names of all labels of rows, in sorted order.
+    """Returns the sorted names of all labels in rows.
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
     if the labels have several types, differ only in spaces, or are a matrix of
@@ -111,8 +111,8 @@ def with_label_names(
     """Returns rows in which labels that are integers or bools become names.
 
     Raises InputError if an integer is not the name of a label, or if the labels
-    are a matrix of 0 and 1. With `are_tags`, a list has the tags of words, and
-    0 and 1 may be the names of two tags.
+    are a matrix of 0 and 1. With `are_tags`, a label is a list with a tag for
+    each word, and 0 and 1 may be the names of two tags.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -196,7 +196,7 @@ def _checked_items(data: Any, text_fields: Sequence[str]) -> list:
 def _row(
     item: Any, text_fields: Sequence[str], has_pairs: bool, is_text: bool
 ) -> Any:
-    """Returns an item as a row, or as it is if the kind must judge it."""
+    """Returns an item as a row, or unchanged if the kind must check it."""
     item = plain(item)
     if isinstance(item, Mapping):
         return item
@@ -213,7 +213,7 @@ def _row(
 
 
 def plain(value: Any) -> Any:
-    """Returns a value without NumPy arrays and scalars.
+    """Returns a value with NumPy arrays and scalars as Python values.
 
     The names of fields become strings.
     """
@@ -228,7 +228,7 @@ def plain(value: Any) -> Any:
 
 
 def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
-    """Returns the features and the labels, if any, of the elements."""
+    """Returns the features of a dataset's elements, and any labels."""
     import tensorflow as tf
 
     if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
@@ -282,7 +282,7 @@ def _check_is_no_matrix(rows: Sequence[Row]) -> None:
 
 
 def _leaves(label: Any, number: int) -> list[str | int]:
-    """Returns the labels in a label, which may be a list."""
+    """Returns the single labels in a label, which may be a list."""
     if isinstance(label, (list, tuple)):
         return [x for part in label for x in _leaves(part, number)]
     if not isinstance(label, (str, int)):  # such as None or NaN

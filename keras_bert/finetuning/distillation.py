@@ -41,7 +41,7 @@ from keras_bert.training.losses import (
 from keras_bert.training.objectives import Distillation, Objective
 
 Tensors = Mapping[str, tf.Tensor]
-# What the outputs of a part are called, and their loss.
+# The name of each part's outputs, and their loss.
 _PARTS = {
     "hidden": ("hidden", soft_squared_error),
     "relation": ("relations", relation_divergence),
@@ -55,7 +55,7 @@ def check_distillation(
     bert_config: BertConfig,
     config: DistillationConfig,
 ) -> None:
-    """Raises InputError if a teacher does not fit, or if there is none."""
+    """Raises InputError if the teacher does not fit, or is missing."""
     if not teacher:
         for name in DistillationConfig.__annotations__:
             if getattr(config, name) != getattr(DistillationConfig, name):
@@ -107,7 +107,7 @@ def _prompt(kind: Kind) -> str:
 
 
 def _without_ids(settings: Any) -> Any:
-    """Returns the settings without token ids: the vocabulary has them."""
+    """Returns settings without token ids, which the vocabulary determines."""
     added = tuple(x._replace(id=0) for x in settings.added_tokens)
     return dataclasses.replace(settings, added_tokens=added)
 
@@ -171,13 +171,13 @@ def distill(
 ) -> Distillation:
     """Returns the network that learns from a checked teacher.
 
-    It shares the weights of `model`. Each trained output, such as `logits`,
-    gets a second one, `soft_logits`, whose labels are the outputs of the
-    teacher. A layer i that learns hidden states gets the output `hidden_i`; for
-    relations and scores, the outputs are `relations_i` and `scores_i`. The soft
-    labels have the weights of the task's labels; what layers learn has the
-    weight 1 at every token. A teacher with a larger vocabulary reads the
-    network's tokens under its own ids.
+    The network shares the weights of `model`. For each trained output, such as
+    `logits`, it has a second output, `soft_logits`, whose labels are the
+    teacher's outputs. A layer i that learns hidden states gets the output
+    `hidden_i`; for relations and scores, the outputs are `relations_i` and
+    `scores_i`. The soft labels have the weights of the task's labels; the
+    labels of layers have the weight 1 at every token. If the teacher has a
+    larger vocabulary, it reads the same tokens under its own ids.
     """
     checkpoint = finetuned_checkpoint(teacher)
     teacher_kind, teacher_config = read_kind(checkpoint)
@@ -280,9 +280,9 @@ def _check_outputs(
 
 
 def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:
-    """Returns 1 for a row with a label, and 0 for a row that fills a batch.
+    """Returns weights: 1 for a row with a label, 0 for one that fills a batch.
 
-    Its shape is [B, 1, ...], with as many axes as `like`.
+    They have the shape [B, 1, ...], with as many axes as `like`.
     """
     is_row = [
         tf.reduce_any(tf.reshape(w, [tf.shape(w)[0], -1]) > 0, axis=1)

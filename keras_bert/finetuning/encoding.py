@@ -1,8 +1,8 @@
-"""Rows -> encoded examples in files, once for each text and its settings.
+"""Encodes rows into files, which later runs with the same rows reuse.
 
 The name of a file says what it was made from: the rows of its chunk, the kind
 with its settings, the tokenizer, and our code. So a run finds the files of an
-earlier run, even of one that was killed, and no other files.
+earlier run with the same input, even if that run was killed.
 
 A file holds the examples of one chunk of rows, as safetensors: the values of
 each tensor of `Examples`, such as `features/input_ids`, and the lengths of its
@@ -63,7 +63,7 @@ def encoded_folder(
         )
     folder = to_path(cache_dir or output_dir)
     if is_remote(folder):
-        # The names of the files tell the runs apart.
+        # The names of the files distinguish the runs.
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Path(cache) / "keras_bert" / "encoded"
     return folder if cache_dir else folder / "encoded"
@@ -145,8 +145,8 @@ def _lengths(level: int, name: str) -> str:
 
 
 def _encode(kind: Kind, rows: NumberedRows, folder: Path, key: bytes) -> Path:
-    """Returns the file of a chunk, which it makes if needed."""
-    # Unlike a printed form, no two different rows have the same pickle.
+    """Returns the file of a chunk; makes it if it is missing or damaged."""
+    # Different rows may print alike, but their pickles differ.
     digest = hashlib.blake2b(pickle.dumps(list(rows), _PICKLE), key=key)
     path = folder / f"{digest.hexdigest()[:32]}.examples"
     if read_arrays(path) is None:
@@ -180,7 +180,7 @@ def _key(kind: Kind) -> bytes:
 def _source(cls: type) -> bytes:
     """Returns the code of a class that a user may have edited.
 
-    It is its file, or in a notebook the code of its functions.
+    This is the text of its file or, in a notebook, the code of its functions.
     """
     if cls.__module__.partition(".")[0] in ("keras_bert", "builtins"):
         return b""
@@ -197,9 +197,9 @@ def _source(cls: type) -> bytes:
 def _form(arrays: Arrays) -> dict[str, Any]:
     """Returns what all files of a data set have in common.
 
-    This is the dtype and the shape of a value, for each array; and the number
-    of sequences per example if they are choices, or of texts if these have
-    windows.
+    The result has the dtype and the shape of a value for each array. For
+    choices, it also has the number of sequences per example; for texts in
+    windows, the number of texts per example.
     """
     form: dict[str, Any] = {
         name: (array.dtype.name, array.shape[1:])
@@ -229,7 +229,8 @@ def _check_agree(
 def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
     """Joins the examples of files in a copy on disk.
 
-    The copy is in the folder, without a name, so it vanishes with the process.
+    The copy is a file without a name in the folder, so it vanishes with the
+    process.
     """
     num_rows = 0
     form: dict[str, Any] = {}
@@ -277,7 +278,7 @@ def _map(
 
 
 def _ragged(name: str, mapped: Arrays) -> tf.RaggedTensor:
-    # A tensor in the same memory.
+    # This tensor shares the memory of the array.
     values = tf.experimental.dlpack.from_dlpack(mapped[name].__dlpack__())
     levels = [_lengths(level, name) for level in range(_MAX_LEVELS)]
     return tf.RaggedTensor.from_nested_row_lengths(

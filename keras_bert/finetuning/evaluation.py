@@ -1,4 +1,4 @@
-"""A model and rows -> its answers, and their score."""
+"""A model and rows -> the model's answers, and their score."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ class Evaluation:
         self._kind = kind
         self._examples = kind.encode(rows, labeled=True)
         kind.gold(rows)  # raises InputError now, not after training
-        # Their graph is made once, for all evaluations of a run.
+        # The graph of the batches is made once, for all evaluations of a run.
         self._batches = evaluation_batches(
             self._examples, batch_size=batch_size
         )
@@ -38,7 +38,7 @@ class Evaluation:
         """Returns the answers and their metrics, with the `loss`.
 
         There is no loss if the kind makes no labels from the rows. With `tune`,
-        the kind first tunes on these rows the weights that training leaves
+        the kind first uses these rows to tune the weights that training leaves
         alone.
         """
         kind = self._kind
@@ -53,10 +53,10 @@ class Evaluation:
 
 
 class Predictor:
-    """A function of batches: the outputs of each example, and the loss.
+    """Computes the outputs of each example in batches, and the loss.
 
-    It runs on the default device, under no strategy. In a run on a TPU, this is
-    the CPU of its host, which takes batches of all shapes.
+    It runs on the default device, outside of any strategy. In a run on a TPU,
+    this device is the CPU of the host, which takes batches of all shapes.
     """
 
     def __init__(self, model: keras.Model, objectives: Mapping[str, Objective]):
@@ -70,9 +70,9 @@ class Predictor:
     ) -> tuple[dict[str, list[np.ndarray]], float | None]:
         """Returns outputs by name, an array per example in order, and the loss.
 
-        Takes what `evaluation_batches` returns. Outputs with an axis of tokens
-        are as long as the batch of the example. The loss is None if the
-        examples have no labels.
+        The arguments are what `evaluation_batches` returns. Outputs with an
+        axis of tokens are as long as the padded batch of the example. The loss
+        is None if the examples have no labels.
         """
         outputs: dict[str, list] = {
             name: [None] * len(order) for name in self.model.output

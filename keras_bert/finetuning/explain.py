@@ -1,4 +1,4 @@
-"""A model and a text -> how much each of its tokens moved the answer."""
+"""A model and a text -> how much each token of the text moved the answer."""
 
 import dataclasses
 import html
@@ -17,9 +17,9 @@ from keras_bert.kinds.text_kind import TextKind, text_preprocessor
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
 
-# The steps from the text without its words to the whole text. The first number
-# is enough for most networks; the next ones follow while the sum of the
-# attributions is off by more than the tolerance.
+# The numbers of steps from the text without its words to the whole text. The
+# first number is enough for most networks; the next ones are tried while the
+# sum of the attributions is off by more than the tolerance.
 _NUM_STEPS = 64, 256, 1024
 _STEPS_AT_ONCE = 64
 _TOLERANCE = 0.01
@@ -37,8 +37,8 @@ class Explanation:
     Attributes:
         row: The text or the texts, by field.
         label: The explained label; None if the answer is a number.
-        score: The log-odds of the label, or the number before it is cut to its
-            range.
+        score: The log-odds of the label, or the number before it is clipped to
+            its range.
         baseline_score: The score of a text whose tokens are all [MASK].
         tokens: Dicts in text order, each with a `token`; its `field`; its
             `start` and `end`, in characters; and its `attribution`. The
@@ -63,9 +63,9 @@ class Explanation:
     truncated: bool
 
     def to_html(self) -> str:
-        """Returns the texts as HTML; the color of a token is its attribution.
+        """Returns the texts as HTML; a token's color shows its attribution.
 
-        The strongest token of the explanation has the strongest color.
+        The token with the largest attribution has the strongest color.
         """
         spans = self._spans()
         largest = max((abs(value) for *_, value in spans), default=0)
@@ -114,8 +114,8 @@ def explain_row(
     The gradients of the score are added up along the straight line from the
     embeddings of a text whose tokens are all [MASK] to the embeddings of the
     text (Sundararajan et al. 2017, arXiv 1703.01365, equation 1). [CLS] and
-    [SEP] are the same in both, so the tokens of the text share the whole
-    difference.
+    [SEP] are the same in both, so the attributions of the tokens of the text
+    add up to the whole difference of the scores.
 
     Args:
         model: The network of the kind.
@@ -177,7 +177,7 @@ def explain_row(
 
 
 def _locate(kind: TextKind, row: Row) -> list[dict[str, Any]]:
-    """Returns the tokens of the texts that the network reads."""
+    """Returns the tokens that the network reads, each with its span."""
     tokens: list[dict[str, Any]] = []
     numbers = []
     for field in kind.spec.text_fields:

@@ -20,7 +20,7 @@ _PACKAGE = Path(__file__).parent.parent
 def export_to_cache(
     checkpoint: str | Path, cache_dir: str | Path = "~/.cache/keras_bert"
 ) -> Path:
-    """Returns a folder that `serve` and `ServedModel` load.
+    """Returns a folder with the model, for `serve` and `ServedModel`.
 
     The first call for a checkpoint exports it; a later call only looks at the
     sizes and the times of the files. If these have changed, or this package
@@ -30,8 +30,8 @@ def export_to_cache(
     Args:
         checkpoint: A model that `load_finetuned` loads, or a pre-trained
             checkpoint. The latter is exported with the longest sequence that it
-            reads and with vectors of the length 1, as `load_embedder` makes
-            them. A folder of exported versions is returned as it is.
+            reads and with vectors of the length 1, as by `load_embedder`. A
+            folder of exported versions is returned as it is.
         cache_dir: The folder of the cache.
 
     Raises:

@@ -36,7 +36,7 @@ _VECTORS = "vectors"
 def contrast_and_solve(
     kind: Kind, start: Start, rows: Sequence[Row]
 ) -> tuple[keras.Model, Mapping[str, Any], keras.callbacks.History]:
-    """Trains the encoder on all pairs of rows; solves for the output layer.
+    """Trains the encoder on pairs of rows; solves for the output layer.
 
     This is SetFit (Tunstall et al. 2022, arXiv 2209.11055, section 3) with two
     changes: the pairs are all pairs of a batch, so that each text is encoded
@@ -112,9 +112,9 @@ def contrast_and_solve(
 def _error_of_cosines(
     labels: tf.Tensor, vectors: tf.Tensor, weights: tf.Tensor
 ) -> tf.Tensor:
-    """The cosine of two rows must be 1 if they share a label, 0 otherwise.
+    """Returns the error of cosines: 1 is right for a shared label, else 0.
 
-    The mean squared error of the pairs with one label weighs as much as the
+    The mean squared error of the pairs that share a label weighs as much as the
     mean squared error of the other pairs: SetFit draws equally many of both.
     """
     unit = tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
@@ -133,7 +133,7 @@ def _error_of_cosines(
 
 
 class _Contrast(Classification):
-    """Learns vectors that are near each other if their label is the same."""
+    """Learns vectors that are near each other if their labels are the same."""
 
     objectives = {_VECTORS: BatchObjective(_error_of_cosines)}
     batches_by_length = False
@@ -152,7 +152,7 @@ def _solve(
     """Returns the kernel [H, L] and the bias [L] of a logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
-    # Its regularization is for vectors of length 1.
+    # The regularization of the regression suits vectors of length 1.
     scale = np.linalg.norm(vectors, axis=1).mean()
     solver = LogisticRegression(max_iter=1000, class_weight=class_weight)
     solved = solver.fit(vectors / scale, labels)

@@ -1,4 +1,4 @@
-"""A fine-tuned model: make it or load it, train, ask, evaluate, export it."""
+"""A fine-tuned model, to make or load, train, ask, evaluate and export."""
 
 import dataclasses
 import tempfile
@@ -41,7 +41,7 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
 
-# What is in the place of arguments of Keras' `fit`.
+# What to use instead of the arguments of Keras' `fit`, by their names.
 _OF_KERAS = {
     "validation_split": "hold some rows out, and give them as validation_data",
     "class_weight": "give class_weights to from_pretrained, such as 'balanced'",
@@ -55,21 +55,22 @@ class FinetunedModel:
     A subclass, such as `TextClassifier`, makes a model of its kind from a
     pre-trained checkpoint. `load_finetuned` returns one too.
 
-    Texts are a list or another column of strings; for a kind with two texts, a
-    list of tuples or a tuple of two columns. Or they are rows with names: a
-    list of dicts, a dict of lists, a DataFrame, a data set of the library
-    `datasets`; these, and a `tf.data.Dataset` of (text, label), may have the
-    labels inside, as `label`.
+    The methods take texts as a list or another column of strings or, for a kind
+    with two texts, as a list of tuples or a tuple of two columns. They also
+    take rows with named fields: a list of dicts, a dict of lists, a DataFrame,
+    or a data set from the library `datasets`. Such rows may contain their
+    labels, as `label`; a `tf.data.Dataset` of (text, label) contains them too.
 
     Class attributes:
         kind_class: The kind of the models that `from_pretrained` makes.
-        text_fields: The names of its text fields if the rows have none.
-        metrics: The metrics that `fit` reports, the most important one first.
+        text_fields: The names of the text fields if the rows do not name them.
+        metrics: The metrics that `fit` reports, most important first.
 
     Attributes:
         model: The network.
-        kind: Encodes rows and decodes outputs; `kind.spec` is the task.
-        bert_config: The encoder.
+        kind: The kind, which encodes rows and decodes outputs; `kind.spec` is
+            the task.
+        bert_config: The config of the encoder.
         training: What is known about the training: `task`, `data`,
             `checkpoint`, `num_train_examples`, `num_train_steps`, `config`,
             `metrics` and, if it had one, the `teacher`; empty for a model that
@@ -105,7 +106,7 @@ class FinetunedModel:
         rows: TaskRows | None = None,
         start: Start | None = None,
     ):
-        """A model without a network or labels has `rows` and a `start`."""
+        """If the network or the kind is None, pass `rows` and `start`."""
         if kind is not None:
             rows = rows or TaskRows(kind.spec)
             tokenizer = kind.tokenizer
@@ -130,20 +131,22 @@ class FinetunedModel:
         """Makes a model to train from a pre-trained or fine-tuned checkpoint.
 
         Args:
-            checkpoint: As for `load_checkpoint`, with its config and
-                vocabulary: a folder, or `hf://owner/name`. If it is a model of
-                this kind, the other arguments are by default as in training.
+            checkpoint: A checkpoint that `load_checkpoint` takes, with its
+                config and vocabulary: a folder, or `hf://owner/name`. If it is
+                a model of this kind, the defaults of the other arguments are as
+                in its training.
             labels: The names of the labels, in the order of their ids; by
                 default, the labels of the first rows that `fit` gets, in
                 sorted order.
-            text_fields: The names of the texts in rows with names; by default
-                the names in the first rows that `fit` gets.
-            do_lower_case: By default, as the checkpoint was trained.
-            new_head: Whether to train a new output layer on the encoder of the
-                checkpoint, which has one for other labels.
+            text_fields: The names of the texts in rows with named fields; by
+                default, the names in the first rows that `fit` gets.
+            do_lower_case: Whether to lower-case the text; by default, as the
+                checkpoint was trained.
+            new_head: Whether to train a new output layer, because the
+                checkpoint has an output layer for other labels.
             settings: The settings of the kind, such as `max_seq_length`.
 
-        Raises InputError if these do not fit together.
+        Raises InputError if the arguments do not fit together.
         """
         kind_class = cls.kind_class
         if kind_class is None:
@@ -176,7 +179,7 @@ class FinetunedModel:
         kind = None  # as long as its labels are not known
         if spec.labels or not kind_class.has_labels:
             kind = build_kind(spec, tokenizer, config)
-            label_places(kind, pretrained, config, new_head)  # it checks
+            label_places(kind, pretrained, config, new_head)  # checks
         start = Start(
             bert_config=config,
             tokenizer=tokenizer,
@@ -240,9 +243,9 @@ class FinetunedModel:
 
         Args:
             x: Texts or rows; see the class.
-            y: A label for each, if they are not in the rows: strings, integers
-                or booleans, which become strings. `Task.read` lists the labels
-                of each kind.
+            y: The label of each text, unless the rows contain it: strings,
+                integers or booleans, which become strings. `Task` describes the
+                labels of each kind.
             validation_data: `(x, y)`, or rows with their labels.
             epochs, batch_size, learning_rate: These replace the config's.
             config: All other settings; see `FinetuningConfig`.
@@ -304,7 +307,7 @@ class FinetunedModel:
         return history_of(history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
-        """Answers texts or rows; ignores labels in them.
+        """Returns an answer to each text or row; ignores labels in them.
 
         A single string is refused, because it is not a list of texts.
         """
@@ -356,11 +359,11 @@ class FinetunedModel:
         return sorted(ranked, key=lambda x: -x["score"])[:top_k]
 
     def explain(self, x: Any, label: str | None = None) -> Explanation:
-        """Says how much each token of one text or row moved the answer.
+        """Returns how much each token of one text or row moved the answer.
 
-        It explains the label, by default the most probable one, or the number
-        of a model without labels. See `Explanation`; a notebook shows it in
-        colors.
+        The `label` to explain is by default the most probable label. If the
+        model has no labels, its number is explained. A notebook shows the
+        `Explanation` in colors.
         """
         if not isinstance(x, (str, tuple, Mapping)):
             raise InputError(
@@ -387,17 +390,18 @@ class FinetunedModel:
     ) -> Path:
         """Writes the next version of a served model, such as `export_dir/1`.
 
-        By default, it is a SavedModel that takes strings; see
-        `export_finetuned`. For another format or precision, or if there are
-        labeled `rows`, a report beside the folder, such as
-        `export_dir/1.report.json`, has its config, the `bytes` of all files
-        and, with rows, the `metrics` on them: pairs of this model's and the
-        exported one's. With the format auto, it has the `measured_ms` of all
-        formats; if there are versions already, their format is taken.
+        By default, this is a SavedModel that takes strings; see
+        `export_finetuned`. For another format or precision, or with labeled
+        `rows`, a report such as `export_dir/1.report.json` is written beside
+        the folder. The report has the config, the `bytes` of all files and,
+        with rows, the `metrics` on them, each as a pair: this model's and the
+        exported model's. With the format auto, the report has the `measured_ms`
+        of all formats; but if the folder has earlier versions, their format is
+        used.
 
-        OpenVINO's int8 finds the ranges of its inputs on the texts of
-        `calibration`, without labels; 300 are enough. Take them from the
-        training set. Returns the version's folder.
+        For OpenVINO's int8, `calibration` is about 300 texts of the training
+        set, without labels, on which the ranges of the inputs are found.
+        Returns the version's folder.
         """
         # Before anything is written, because a row may be wrong.
         evaluation = None
@@ -429,7 +433,7 @@ class FinetunedModel:
         write_model_card(output_dir, self.model, self.kind, self.bert_config)
 
     def _present_start(self, config: FinetuningConfig, folder: Path) -> Start:
-        """Returns what a training starts from; the folder gets the network."""
+        """Returns the start of a training; writes the network to the folder."""
         start = dataclasses.replace(self._start, config=config)
         if self._model is None:
             return start

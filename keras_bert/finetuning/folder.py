@@ -36,7 +36,7 @@ def read_kind(
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Kind, BertConfig]:
-    """Reads everything in a `finetuned_checkpoint` except its weights."""
+    """Returns the kind and the encoder config of a fine-tuned checkpoint."""
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     spec = find_spec(checkpoint, bert_config)
     spec = changed_spec(spec, labels, text_fields, settings)
@@ -46,7 +46,7 @@ def read_kind(
 def load_network(
     kind: Kind, bert_config: BertConfig, checkpoint: Checkpoint
 ) -> keras.Model:
-    """Returns the network of a kind; the checkpoint has all of its weights."""
+    """Returns a kind's network, with all its weights from the checkpoint."""
     model = kind.build_model(bert_config)
     load_whole(model, checkpoint)
     return model
@@ -62,7 +62,7 @@ def changed_spec(
 
     Labels become strings.
 
-    Raises InputError if something has a wrong form.
+    Raises InputError if a change has a wrong form.
     """
     if isinstance(text_fields, str):
         text_fields = [text_fields]
@@ -99,7 +99,7 @@ def changed_spec(
 
 
 def is_finetuned(path: str | Path) -> bool:
-    """Returns whether `load_finetuned` loads a checkpoint.
+    """Returns whether `load_finetuned` can load a checkpoint.
 
     Raises FileNotFoundError if there is no checkpoint.
 
@@ -113,7 +113,7 @@ def is_finetuned(path: str | Path) -> bool:
 
 
 def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
-    """Finds a fine-tuned model.
+    """Returns the checkpoint of a fine-tuned model.
 
     Raises InputError if there is none.
     """
@@ -140,7 +140,7 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
 def sidecars(
     kind: Kind, bert_config: BertConfig, training: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Returns the text files beside the weights of a fine-tuned model."""
+    """Returns, by name, the text files beside the weights of a model."""
     return {
         "bert_config.json": bert_config.to_json(),
         "task.json": spec_to_json(kind.spec),
@@ -150,7 +150,7 @@ def sidecars(
 
 
 def read_training(folder: Path) -> dict[str, Any]:
-    """Reads `training.json`, and the metrics that `finetune` wrote at the end.
+    """Returns `training.json` and the metrics that `finetune` wrote at its end.
 
     The metrics belong to the best checkpoint. Raises InputError if a file is
     damaged.
@@ -172,7 +172,7 @@ def write_model_card(
 ) -> dict[str, Any]:
     """Writes the card of a trained model; returns what is known about it.
 
-    Without results of `finetune`, the metric is the best checkpoint's score.
+    If `finetune` wrote no results, the metric is the best checkpoint's score.
     """
     training = read_training(folder)
     score = best_of(folder)["score"]
@@ -184,7 +184,7 @@ def write_model_card(
 
 
 def name_without_folders(name: Any) -> str | None:
-    """Returns the name of a file; names of tasks and hf:// keep their /."""
+    """Returns the last part of a path; task names and hf:// keep their /."""
     if not name:
         return None
     is_path = ".py" in str(name) or Path(name).exists()

@@ -32,7 +32,13 @@ from keras_bert.finetuning.training import (
     train_kind,
 )
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
+from keras_bert.io.whole_files import (
+    atomic_path,
+    remove,
+    whole_folder,
+    write_json,
+)
+from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Answer
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec, make_spec
@@ -77,8 +83,8 @@ def finetune(
             `load_checkpoint` takes; None starts from random weights. If its
             output layer has the labels of the task in another order, the rows
             of the layer are put into the order of the task. With 0 epochs, the
-            checkpoint is a fine-tuned model, or a pre-trained one if the kind
-            of the task adds no output layer.
+            checkpoint must be a fine-tuned model, or a pre-trained model if the
+            kind of the task adds no output layer.
         bert_config: The config of the network; by default, the config beside
             the weights.
         vocab_file: The vocabulary; by default, the vocabulary beside the
@@ -92,8 +98,8 @@ def finetune(
         teacher: A fine-tuned model of the same task, whose outputs the network
             learns besides the labels; see the config's `distillation_weight`.
             Its vocabulary must have all pieces of the network's vocabulary.
-        new_head: Whether to train a new output layer on the encoder of the
-            checkpoint, which has one for other labels.
+        new_head: Whether to train a new output layer, because the checkpoint
+            has an output layer for other labels.
         overwrite_output_dir: Whether to start over if output_dir already
             contains a run. Leave it out of a command that may be interrupted
             and repeated.
@@ -102,10 +108,10 @@ def finetune(
             see `keras_bert.training.callbacks`.
 
     Returns:
-        The task's metrics and `loss` on the first validation split. The names
-        of the metrics on further splits begin with the split. With several
-        workers, only the chief evaluates the best checkpoint and writes files;
-        the other workers return the last row of the history.
+        The task's metrics and `loss` on the first validation split. The metrics
+        on further splits have names that begin with the name of the split. With
+        several workers, only the chief evaluates the best checkpoint and writes
+        files; the other workers return the last row of the history.
 
     Example:
         >>> metrics = keras_bert.finetune(
@@ -172,7 +178,7 @@ def finetune(
         if not is_chief(strategy):
             return history.last
     else:
-        assert pretrained  # `_settings_to_evaluate` has looked at it
+        assert pretrained  # `_settings_to_evaluate` has checked it
         start.check(kind)
         evaluations = evaluations_of(kind, held_out, config)
         with precision(config.precision):
@@ -182,7 +188,7 @@ def finetune(
 
 
 def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
-    """Returns the rows of a split, which must have some."""
+    """Returns the rows of a split; raises InputError if it has none."""
     rows = iter(task.read(data_dir, split))
     for first in rows:
         return itertools.chain([first], rows)
@@ -197,7 +203,7 @@ def _read_held_out(
 ) -> Iterator[tuple[str, list[Row]]]:
     """Yields the rows of each split, except for a missing test set.
 
-    The first of the `validation_splits` is needed, whatever its name.
+    The first of the `validation_splits` is required, even if it is a test set.
     """
     for split in splits:
         try:
@@ -217,8 +223,8 @@ def _settings_to_train(
 ) -> dict[str, Any]:
     """Returns the task's settings, and defaults that suit the checkpoint.
 
-    The `given` settings need no default. A model of this kind passes on only
-    its `inherited_settings`.
+    The `given` settings need no default. If the checkpoint is a model of this
+    kind, only its `inherited_settings` are used.
     """
     kind = get_kind(task.kind)
     length = kind.Settings.max_seq_length
@@ -242,7 +248,8 @@ def _settings_to_evaluate(
 ) -> dict[str, Any]:
     """Returns the settings of a model that is evaluated as it is.
 
-    Raises InputError if there is no such model, or if it has another task.
+    Raises InputError if there is no such model, or if the model has another
+    task.
     """
     has_head = bool(get_kind(task.kind).hub.heads)
     if checkpoint and not has_head and not has_spec(checkpoint):
@@ -255,6 +262,17 @@ def _settings_to_evaluate(
             f"{model.folder} is a model for {spec.kind} {spec.labels}, but "
             f"the task is {task.kind} {task.labels}; give a model of this task."
         )
+    if not model.task:
+        # What the files of another library do not say, the task says.
+        hub = get_kind(spec.kind).hub
+        return hub.read_settings(HubConfig.of(model), bert_config)
+    fields, of_task = spec.text_fields, tuple(task.text_fields)
+    is_swapped = fields != of_task and {*fields} == {*of_task}
+    if has_head and (len(fields) != len(of_task) or is_swapped):
+        raise InputError(
+            f"{model.folder} reads the fields {', '.join(fields)}, but the "
+            f"task has {', '.join(of_task)}; give a model of this task."
+        )
     return dataclasses.asdict(spec.settings)
 
 
@@ -265,7 +283,7 @@ def _write_results(
     output_dir: Path,
     start: Start,
 ) -> dict[str, float]:
-    """Writes and returns the metrics; writes answers and the model card."""
+    """Writes metrics, answers and the model card; returns the metrics."""
     is_trained = start.config.num_train_epochs > 0
     model, kind = finetuned.model, finetuned.kind
     (_, evaluation), *others = finetuned.evaluations.items()
@@ -282,11 +300,14 @@ def _write_results(
         best = whole_folder(output_dir / "best")
         write_model_card(best, model, kind, start.bert_config)
     public = FinetunedModel(model, kind, start.bert_config)
+    for name in task.test_files.values():  # of an earlier run
+        remove(output_dir / name)
+        remove((output_dir / name).with_suffix(".jsonl"))
     for split, rows in _read_held_out(task, data_dir, task.test_files):
         answers = public.predict(rows)
         file = output_dir / task.test_files[split]
         _write_predictions(file.with_suffix(".jsonl"), rows, answers)
-        # As the GLUE server takes them.
+        # In the format that the GLUE server takes.
         with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
             tsv.write("index\tprediction\n")
             for i, answer in enumerate(answers):
@@ -297,7 +318,7 @@ def _write_results(
 def _write_predictions(
     file: Path, rows: Sequence[Row], answers: Sequence[Answer]
 ) -> None:
-    """Writes each row with its answer as JSON lines; its label is `gold`."""
+    """Writes each row and its answer as a JSON line; `gold` is the label."""
     with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
         for row, answer in zip(rows, answers, strict=True):
             names = {} if "gold" in row else {"label": "gold"}

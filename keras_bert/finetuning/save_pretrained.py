@@ -1,4 +1,4 @@
-"""A Keras network, trained in any way -> a folder that is a checkpoint."""
+"""A Keras network, however it was trained -> a checkpoint folder."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,8 @@ from keras_bert.models.encoder import build_encoder
 
 # Parts of a network that do not say which kind of task it is for.
 _NO_KIND = POOLERS | {"masked_lm", "next_sentence", CRF.path}
-# The rounding of bfloat16; another network differs by more.
+# Outputs may differ by the rounding of bfloat16; another network differs by
+# more.
 _TOLERANCE = 0.05
 
 
@@ -65,16 +66,16 @@ def save_pretrained(
         text_fields: The names of the fields that the network reads, in order:
             one, or two for pairs.
         labels: The names of the labels, in the order of their ids.
-        settings: Settings of the kind of task, such as `max_seq_length`, which
-            is by default the kind's own default or, if that is smaller, the
-            number of the network's positions.
+        settings: Settings of the kind of task, such as `max_seq_length`. The
+            default of this setting is the kind's own default or the number of
+            the network's positions, whichever is smaller.
         kind: The name of the kind of task, such as "reranker" for a network
             of `build_regressor`; by default, the first kind that has this
             output layer.
 
     Raises:
         InputError: If `output_dir` exists, the network is not one of
-            `keras_bert.models`, the tokenizer is of another vocabulary, or the
+            `keras_bert.models`, the tokenizer has another vocabulary, or the
             task does not fit the network.
     """
     if not isinstance(network, keras.Model):
@@ -155,7 +156,7 @@ def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:
 def _check_weights(
     arrays: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
-    """Raises InputError unless a network has just the expected weights."""
+    """Raises InputError unless a network has exactly the expected weights."""
     given, wanted = (
         {path: array.shape for path, array in x.items()}
         for x in (arrays, expected)
@@ -172,7 +173,7 @@ def _check_weights(
 def _check_outputs(
     network: keras.Model, built: keras.Model, config: BertConfig, spec: Any
 ) -> None:
-    """Raises InputError unless both networks compute the same."""
+    """Raises InputError unless both networks compute the same outputs."""
     weights = weights_by_path(network)
     for weight in built.weights:
         weight.assign(weights[weight.path])
@@ -201,7 +202,7 @@ def _check_outputs(
 
 
 def _probe(name: str, rank: int, config: BertConfig) -> np.ndarray:
-    """Returns an input: a row, or two in one example, with some padding."""
+    """Returns a test input: one row, or an example of two, with padding."""
     if name in ("cls_positions", "num_windows"):
         # Each row is one sequence, and all rows are windows of one text.
         return np.full((2, *[2] * (rank - 2), 1), 2 * (name[0] == "n"), "int32")

@@ -15,12 +15,13 @@ from keras_bert.tasks.base import Row
 
 @dataclasses.dataclass(frozen=True)
 class TaskRows:
-    """Reads rows for a task, and learns from them what the task is.
+    """Reads rows for a task, and completes the task from them.
 
     Attributes:
         spec: The task. Its labels may follow from the rows.
-        usual_fields: The names for texts that have none, until the rows decide
-            the text fields; None if the text fields are known.
+        usual_fields: The names for texts without names, as long as the text
+            fields are unknown; None once the rows or the user have named the
+            fields.
     """
 
     spec: TaskSpec
@@ -39,7 +40,7 @@ class TaskRows:
     def read_labeled(self, x: Any, y: Any = None) -> list[Row]:
         """Returns rows whose labels are names of labels, if the kind has some.
 
-        Raises InputError if they are something else.
+        Raises InputError if a label is something else.
         """
         return self._with_names(self.read(x, y))
 
@@ -62,7 +63,7 @@ class TaskRows:
         return rows
 
     def learn(self, x: Any, y: Any = None) -> tuple["TaskRows", list[Row]]:
-        """Returns the task as the rows show it, and the labeled rows."""
+        """Returns the task, completed from the rows, and the labeled rows."""
         spec = self.spec
         fields = self.usual_fields or spec.text_fields
         with_fields = dataclasses.replace(spec, text_fields=fields)
@@ -101,7 +102,7 @@ class TaskRows:
         self, rows: Sequence[Row], usual: tuple[str, ...]
     ) -> tuple[str, ...]:
         numbers = self._kind.num_text_fields
-        # A text that the first row lacks counts too.
+        # A text field that the first row lacks counts too.
         names = {
             name: None
             for _, row in numbered(rows)
@@ -112,7 +113,7 @@ class TaskRows:
         if set(fields) == set(usual[: len(fields)]):
             return usual[: max(len(fields), numbers[0])]
         if len(numbers) == 1 and set(usual) <= set(fields):
-            return usual  # it cannot be another number of texts
+            return usual  # the kind takes no other number
         if numbers[0] == len(fields) == 1:
             return fields
         if self._kind.has_labels and "label" not in rows[0]:

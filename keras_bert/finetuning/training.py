@@ -47,7 +47,7 @@ from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import TrainingSetup
 
-# By split; read one after the other.
+# Each split and its rows; the splits are read one after the other.
 HeldOut = Iterable[tuple[str, Sequence[Row]]]
 
 
@@ -56,11 +56,12 @@ class Start:
     """What a fine-tuning run starts from, and its settings.
 
     Attributes:
-        bert_config: The encoder.
+        bert_config: The config of the encoder.
         tokenizer: The tokenizer of the model.
-        config: How it is trained.
-        checkpoint: The initial weights, or None.
-        teacher: A fine-tuned model whose outputs the network learns, or None.
+        config: The settings of the training.
+        checkpoint: The initial weights; None for random weights.
+        teacher: A fine-tuned model whose outputs the network learns; None
+            without a teacher.
         new_head: Whether the output layer starts from random weights even if
             the checkpoint has one.
         origin: What `training.json` says about task, rows and weights.
@@ -134,8 +135,8 @@ class FinetunedNetwork:
 
     Attributes:
         model: The network.
-        kind: Has the settings that followed from the training rows.
-        evaluations: The held-out rows, by split.
+        kind: The kind, with the settings that followed from the training rows.
+        evaluations: The evaluations on held-out rows, by split.
     """
 
     model: keras.Model
@@ -159,10 +160,10 @@ def train_kind(
     """Trains a network for a kind of task; keeps the result as `best/`.
 
     The first held-out split chooses the best model by the first metric of the
-    task; without one, the result is the model of the last step. Only the
-    chief's model has the weights of the result.
+    task; without such a split, the result is the model of the last step. Only
+    the chief's model has the weights of the result.
 
-    What needs no rows is checked before the first row is read.
+    Everything that needs no rows is checked before the first row is read.
     """
     start.check(kind)
     kind, config = start.learn_settings(kind, read_rows()), start.config
@@ -187,6 +188,11 @@ def train_kind(
         if config.lora_rank
         else every_weight,
         starts_over=starts_over,
+        sources=[
+            Checkpoint.of(x).folder
+            for x in (start.checkpoint, start.teacher)
+            if x
+        ],
     )
     trained = train(
         _setup(kind, examples, evaluations, start, num_steps),
@@ -214,7 +220,7 @@ def train_kind(
 def evaluations_of(
     kind: Kind, held_out: HeldOut, config: FinetuningConfig
 ) -> dict[str, Evaluation]:
-    """Encodes held-out rows."""
+    """Returns an evaluation of each held-out split; encodes its rows."""
     return {
         split: Evaluation(kind, rows, batch_size=config.eval_batch_size)
         for split, rows in held_out
@@ -281,7 +287,7 @@ def _sidecars(
     }
     texts = sidecars(kind, start.bert_config, training)
     if start.config.lora_rank:
-        assert start.checkpoint  # `check_adaptation` has looked at it
+        assert start.checkpoint  # `check_adaptation` has checked it
         base = adapters.BaseModel.of(start.checkpoint, start.config.alpha)
         texts[adapters.ADAPTERS_FILE] = base.to_json()
     return texts
@@ -359,7 +365,7 @@ def _digest_of_examples(examples: Examples) -> str:
 def history_of(
     rows: Iterable[HistoryRow], model: keras.Model
 ) -> keras.callbacks.History:
-    """Returns the metrics of each epoch; those of training are means."""
+    """Returns the metrics of each epoch; training metrics are means over it."""
     history = keras.callbacks.History()
     history.set_model(model)
     history.on_train_begin()

@@ -10,32 +10,33 @@ from keras_bert.training.config import TrainConfig
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingConfig(TrainConfig, MaskingConfig):
-    """A pre-training run; names as in google-research/bert.
+    """The settings of a pre-training run; names as in google-research/bert.
 
-    The rates of the masking are for records without masks. For other records, a
-    rate must be one with which they were made.
+    The masking rates are used for records without masks. For records with
+    masks, each rate must be one with which the records were made.
 
     Attributes:
         num_train_steps: The number of steps of the whole run.
         num_warmup_steps: The number of steps until the learning rate reaches
             its peak.
         max_seq_length: The length of the sequences in the records.
-        do_lower_case: Whether the text of the records was lower-cased; later
-            steps have to know it. By default as the file beside the records
+        do_lower_case: Whether the text of the records was lower-cased, which
+            later steps need to know. By default, as the file beside the records
             says, or else as the vocabulary suggests.
-        next_sentence: Whether to train the next-sentence head (paper, 5.1).
+        next_sentence: Whether to train the next-sentence head (section 5.1 of
+            the paper).
         replaced_tokens: Whether the network learns to find tokens that a small
-            generator replaced (ELECTRA, arXiv 2003.10555). The generator then
-            has the masked LM.
+            generator replaced (ELECTRA, arXiv 2003.10555). The generator is
+            then the masked LM.
         generator_size: The width of the generator, as a fraction of the
             network's width.
         replaced_tokens_weight: The factor of the loss of replaced_tokens; the
             factor of the masked LM's loss is 1.
-        pack_sequences: Whether several short sequences of a batch share a row,
-            where they do not see each other. This saves padding and does not
-            change the losses. With jit_compile=on, every new shape is compiled.
-        init_moments: Whether to load the optimizer's moments from checkpoint
-            too, for a second phase of longer sequences.
+        pack_sequences: Whether several short sequences of a batch share a row.
+            They do not see each other, and the losses do not change, but there
+            is less padding. With jit_compile=on, every new shape is compiled.
+        init_moments: Whether to load the optimizer's moments from the
+            checkpoint too, for a second phase with longer sequences.
 
     Example:
         >>> config = keras_bert.PretrainingConfig(max_seq_length=512)
@@ -43,7 +44,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         0.0001
     """
 
-    # A change of the tokenizer is found in its settings.
+    # A changed tokenizer is found by its settings.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     num_train_steps: int = 100_000

@@ -4,9 +4,9 @@ A record is the length of its data (8 bytes), a checksum of the length (4), the
 data and a checksum of the data (4). The saved index of a file has the offsets
 of the data of each record.
 
-The order of a run is a function: position p of it follows from the seed and p
-alone. So a run can start at any position, and any number of workers can each
-compute their own part. An epoch is shuffled twice. Blocks of neighbouring
+The order of a run is a function: the record at position p depends only on the
+seed and p. So a run can start at any position, and any number of workers can
+each compute their own part. An epoch is shuffled twice. Blocks of neighbouring
 records, from all files, are put in a random order. Then the records of many
 neighbouring blocks, a window, are shuffled together. Because the second shuffle
 stays within a window, reads stay for some time within a part of the files that
@@ -51,7 +51,7 @@ class RecordFiles:
     it starts later.
 
     Attributes:
-        numbers: The indices of the records of each file, as ranges.
+        numbers: The range of record indices of each file.
     """
 
     def __init__(self, files: Sequence[str]):
@@ -130,7 +130,7 @@ class ShuffledOrder:
 
     def __init__(self, num_records: int, *, seed: int):
         self._size = num_records
-        # When there were several corpora, 0 was the index of the first.
+        # Earlier versions had several corpora; 0 was the index of the first.
         self._seed = (seed, 0)
         self._epoch = functools.lru_cache(maxsize=2)(self._draw_epoch)
         self._window = functools.lru_cache(maxsize=4)(self._draw_window)
@@ -258,7 +258,7 @@ def _is_compressed(path: Any) -> bool:
 
 
 def _unpacked(path: Path) -> Path:
-    """Unpacks a file to a temporary file, which is deleted at the end."""
+    """Returns a temporary unpacked copy, which is deleted when Python ends."""
     logging.warning(
         f"{path} is compressed, so it is unpacked before the first step of "
         "every run; unpack it once to start faster."

@@ -165,6 +165,9 @@ def pretrain(
                 sidecars=sidecars,
                 fingerprint=Fingerprint(config.fixed_settings(), digests),
                 starts_over=overwrite_output_dir,
+                sources=[Checkpoint.of(checkpoint).folder]
+                if checkpoint
+                else [],
             ),
             config,
             callbacks,
@@ -325,7 +328,7 @@ def _digest_of_files(names: list[str]) -> str:
 
     A corpus may be larger than what can be read at the start.
     """
-    # When there were weights of corpora, this was the weight.
+    # Earlier versions had weights of corpora; this was the missing weight.
     parts: list[str | bytes] = ["None"] if names else []
     for name in names:
         with to_path(name).open("rb") as file:

@@ -19,7 +19,7 @@ class Selection:
 
     Attributes:
         evaluate: A function that returns a model's metrics on held-out data.
-        metric: The name of the metric that should be high.
+        metric: The name of the metric to maximize.
         patience: The number of intervals without a better score after which the
             run ends; 0 turns it off.
     """
@@ -30,7 +30,7 @@ class Selection:
 
 
 def best_of(folder: Path) -> dict[str, Any]:
-    """Returns `step`, `score` and `loss` of the checkpoint in a folder.
+    """Returns `step`, `score`, `since` and any `loss` of a checkpoint.
 
     The step is 0 if there is no checkpoint, and the score None if it is NaN.
     `since` is the first step with this score.

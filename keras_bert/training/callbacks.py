@@ -8,7 +8,7 @@ import keras
 
 
 class Callbacks:
-    """Calls Keras callbacks as Keras' `fit` does, in the terms of a run.
+    """Calls Keras callbacks during a run, as Keras' `fit` does.
 
     An epoch is the interval between two checkpoints: in fine-tuning one pass
     over the training rows, unless the config has `save_checkpoints_steps`. Its
@@ -18,8 +18,8 @@ class Callbacks:
     warning says so. The count of fine-tuning's `early_stopping_patience` is
     kept.
 
-    The methods are `on_train_begin` and `on_train_end`, `on_epoch_begin` and
-    `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`. With
+    It calls the methods `on_train_begin` and `on_train_end`, `on_epoch_begin`
+    and `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`. With
     several steps per execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
@@ -29,10 +29,10 @@ class Callbacks:
     when a callback looks at one of them; the callback then waits for the step.
     A callback that does not look costs nothing.
 
-    `model` has the weights that are saved. A callback ends the run by
-    `model.stop_training = True`: after the step, with a checkpoint and an
-    evaluation. With several workers, the run ends after the interval, and only
-    the chief's callbacks decide.
+    `model` has the weights that are saved. A callback that sets
+    `model.stop_training = True` ends the run after the step, with a checkpoint
+    and an evaluation. With several workers, the run ends after the interval,
+    and only the chief's callbacks decide.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Callbacks:
 
     @property
     def stops(self) -> bool:
-        """Whether a callback has asked for the end of the run."""
+        """Whether a callback has asked to end the run."""
         return bool(self._model.stop_training)
 
     def call(self, method: str, *arguments: Any) -> None:

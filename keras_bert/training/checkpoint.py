@@ -34,10 +34,12 @@ _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
 _TRAINING_ONLY = "training_only"
-# A user may edit the path of a base model.
+# This file is not checked, because a user may edit the path of a base model in
+# it.
 _NOT_CHECKED = {"adapters.json"}
 
-# Whether the checkpoints of a run have a weight, by its path.
+# A function of a weight's path: whether the checkpoints of a run have the
+# weight.
 WeightFilter = Callable[[str], bool]
 # Variables and arrays by their names in a file of a checkpoint.
 Variables = dict[str, keras.Variable]
@@ -55,8 +57,10 @@ class TrainingState:
     Attributes:
         network: The network that is trained.
         optimizer: The optimizer of the network.
-        result: The model that the run is for; it shares the network's weights.
-        weight_filter: Whether checkpoints have a weight of the result.
+        result: The model that the run produces; it shares the network's
+            weights.
+        weight_filter: A function of a weight's path: whether checkpoints have
+            this weight of the result.
     """
 
     network: keras.Model
@@ -65,7 +69,7 @@ class TrainingState:
     weight_filter: WeightFilter = every_weight
 
     def __post_init__(self) -> None:
-        weights_by_path(self.network)  # before the training, not after it
+        weights_by_path(self.network)  # fails before the training, not after it
 
     def variables(self) -> dict[str, Variables]:
         """Returns the variables of each file of a checkpoint, by name."""
@@ -82,12 +86,12 @@ class TrainingState:
         }
 
     def _optimizer_variables(self) -> Variables:
-        # The class tells optimizers apart whose variables have the same shapes.
+        # The class distinguishes optimizers whose variables have equal shapes.
         name = type(self.optimizer).__name__
         return _numbered(name, self.optimizer.variables)
 
     def restore(self, checkpoint: Path) -> None:
-        """Assigns what a checkpoint holds.
+        """Assigns the values in a checkpoint to the variables.
 
         Raises InputError if another model wrote the checkpoint.
         """
@@ -96,7 +100,7 @@ class TrainingState:
             _assign(variables, _load(file), file)
 
     def restore_moments(self, checkpoint: Path) -> None:
-        """Assigns the moments of an optimizer, but not its count of updates.
+        """Assigns a checkpoint's optimizer moments, but not its update count.
 
         Raises InputError if the folder is not a checkpoint of a run with the
         same weights and the same optimizer.
@@ -134,7 +138,7 @@ def checkpoint_writer(
     training continues. It removes all but the last `keep_max` checkpoints.
     `sidecars` are text files to save beside the weights, by name.
 
-    The next call of the function, or the end of the block, waits for the
+    The next call of the function, or the end of the `with` block, waits for the
     checkpoint and raises the error if it could not be written.
     """
 
@@ -169,8 +173,8 @@ def write_checkpoint(
 ) -> None:
     """Writes a folder of arrays and texts, by file name, atomically.
 
-    `find_damage` checks it. Replaces an earlier folder. Raises OSError if the
-    disk is full.
+    The folder replaces an earlier one; `find_damage` can check it. Raises
+    OSError if the disk is full.
     """
     with (
         whole_files.full_disk_named(folder, safetensors.SafetensorError),
@@ -197,7 +201,7 @@ def write_weights(
 def latest_step(folder: Path) -> int:
     """Returns the step of the last sound checkpoint in a folder, or 0.
 
-    Damaged checkpoints after it get other names, and a warning names them.
+    Later checkpoints, which are damaged, are renamed with a warning.
     """
     for checkpoint in reversed(_checkpoints(folder)):
         damage = find_damage(checkpoint)

@@ -23,9 +23,10 @@ class DeviceConfig(CheckedSettings):
             The weights are in float32.
         gradient_accumulation_steps: The number of pieces into which each device
             splits its part of a batch, to need less memory.
-        steps_per_execution: The number of steps between two returns to Python.
-        jit_compile: Whether to compile with XLA: on, off, or auto, which is off
-            on a CPU and if the shapes change.
+        steps_per_execution: The number of steps that run before TensorFlow
+            returns to Python.
+        jit_compile: Whether to compile with XLA: on, off or auto. auto is off
+            on a CPU, and off if the shapes change.
     """
 
     distribution_strategy: str = setting(
@@ -67,20 +68,22 @@ class TrainConfig(DeviceConfig):
         stable_proportion: The share of the steps before this decay begins; the
             rate stays at its peak from the warm-up until then
             (warm-up-stable-decay, arXiv 2404.06395).
-        max_train_time: The number of minutes after which no step begins; the
-            rate has fallen to 0 by then, and the last evaluation follows. The
-            time of earlier evaluations and interrupted processes counts too. A
+        max_train_time: The number of minutes after which no step begins. The
+            learning rate has fallen to 0 by then, and the last evaluation
+            follows. Earlier evaluations and interrupted processes count too. A
             slow machine takes fewer steps, so two such runs differ.
         train_batch_size: The number of examples per step, over all devices and
             workers.
         eval_batch_size: The number of examples per batch of the evaluation.
-        weight_decay_rate: The decay of all weights but biases and layer norms.
+        weight_decay_rate: The decay of all weights except biases and layer
+            norms.
         clip_norm: The largest global norm of the gradients.
         save_checkpoints_steps: The number of steps between two checkpoints. At
             each checkpoint, and at the end, the model is also evaluated and the
-            history written.
-        keep_checkpoint_max: The number of checkpoints to keep: the last ones.
-        random_seed: The seed of initial weights, dropout and order of the data.
+            history is written.
+        keep_checkpoint_max: The number of newest checkpoints to keep.
+        random_seed: The seed of the initial weights, the dropout and the order
+            of the data.
     """
 
     optimizer: str = setting(
@@ -98,7 +101,7 @@ class TrainConfig(DeviceConfig):
     keep_checkpoint_max: int = 3
     random_seed: int = setting(12345, minimum=0)
 
-    # These decide how a run computes, not what: a resumed run may change them.
+    # A resumed run may change these: they decide how it computes, not what.
     changeable: ClassVar[frozenset[str]] = frozenset(
         {field.name for field in dataclasses.fields(DeviceConfig)}
         - {"precision"}
@@ -107,7 +110,7 @@ class TrainConfig(DeviceConfig):
 
     @classmethod
     def checked(cls, config: Any) -> Self:
-        """Returns the config, or the default one instead of None.
+        """Returns the config, or the default config for None.
 
         Raises InputError if it is something else.
         """

@@ -1,4 +1,4 @@
-"""The devices, replicas and workers of a run, and their share of its data."""
+"""The devices, replicas and workers of a run, and their shares of its data."""
 
 import contextlib
 import functools
@@ -72,9 +72,9 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
 def _mirrored() -> tf.distribute.MirroredStrategy:
     """Returns the one mirrored strategy of the process.
 
-    A second one would number its sums from the same start, and TensorFlow 2.21
-    would take them for the sums of the first. If their shapes differ, that is
-    an error.
+    A second strategy would number its sums from the same start, and TensorFlow
+    2.21 would take them for the first strategy's sums. This is an error if the
+    shapes differ.
     """
     devices = tf.config.list_logical_devices("GPU") or (
         tf.config.list_logical_devices("CPU")
@@ -88,7 +88,7 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def precision(name: str) -> Iterator[None]:
-    """Makes models that are built inside compute in this dtype.
+    """Makes models that are built in the `with` block compute in this dtype.
 
     Their weights are float32.
     """
@@ -102,7 +102,7 @@ def precision(name: str) -> Iterator[None]:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Returns whether this process writes the files: one worker does."""
+    """Returns whether this process is the one worker that writes the files."""
     return strategy.extended.should_checkpoint
 
 
@@ -112,7 +112,7 @@ def has_workers(strategy: tf.distribute.Strategy) -> bool:
 
 
 def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
-    """Gives every worker the chief's value; all workers must call this.
+    """Returns the chief's value on every worker; all workers must call this.
 
     Workers may see different files, or decide differently because of a
     rounding error. Without this, they would then wait for each other forever.
@@ -142,7 +142,7 @@ def uses_xla(
 
 @contextlib.contextmanager
 def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Raises ConnectionError with one sentence if another worker is lost.
+    """Raises a short ConnectionError if another worker is lost in the block.
 
     TensorFlow notices within seconds, even if the worker merely hangs.
     """
@@ -178,7 +178,7 @@ class BatchShard(NamedTuple):
         return range(*self._ends(batch_size))
 
     def cut(self, batch: Any) -> Any:
-        """Returns these rows of all tensors of a batch.
+        """Returns this part's rows of all tensors in a batch.
 
         The index of the part may be a tensor.
         """
@@ -236,9 +236,9 @@ def _divided(dataset: tf.data.Dataset, num_parts: int) -> tf.data.Dataset:
 def without_tuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Returns the dataset without tuning at run time.
 
-    Tuning finds nothing faster than all cores for a map with `AUTOTUNE`, and
-    the deletion of a tuned iterator sometimes hangs for up to a minute
-    (TensorFlow 2.21).
+    For a map with `AUTOTUNE`, tuning finds nothing faster than all cores.
+    Deleting a tuned iterator sometimes hangs for up to a minute (TensorFlow
+    2.21).
     """
     options = tf.data.Options()
     options.autotune.enabled = False
@@ -269,8 +269,9 @@ def sum_over_replicas(values: Any) -> Any:
 def gather_rows(values: Any) -> Any:
     """Joins the rows of all replicas, in the order of the global batch.
 
-    Each replica pads its rows with zeros, and these are summed: all_gather
-    fails where several workers have one device each (TensorFlow 2.21).
+    Each replica pads its rows with zeros, and the padded rows are summed,
+    because all_gather fails if several workers have one device each (TensorFlow
+    2.21).
     """
     if num_replicas() == 1 or not tf.nest.flatten(values):
         return values

@@ -13,7 +13,7 @@ from keras_bert.training.losses import weighted_mean
 from keras_bert.training.objectives import BatchObjective, Objective
 
 # Added to a seed once per replica. A prime, so that it shares no factor with
-# the number by which Keras reduces a seed: no two replicas get the same one.
+# the number by which Keras reduces a seed: no two replicas get the same seed.
 _SEED_SHIFT = 1_000_000_007
 
 # Tensors by the name of a feature or an output.
@@ -31,10 +31,10 @@ Passed = tuple[Gradients, StepSums, Seeds]
 
 
 class _Part(NamedTuple):
-    """A part of a batch.
+    """A micro-batch, or the whole batch of this replica.
 
-    Without the gradients of the batch objectives, it is the whole batch of
-    this replica.
+    Without `output_gradients`, it is the whole batch, from which the gradients
+    of the batch objectives are computed.
     """
 
     features: Tensors
@@ -48,13 +48,13 @@ class BatchGradients:
     """Computes the gradients of a batch's loss, in the context of a replica.
 
     The loss of an output is the weighted mean over all labels of the batch or,
-    with a `BatchObjective`, a function of all rows: on all replicas, workers
-    and micro-batches. The losses of the outputs are added, each times its
-    weight. The losses of layers are added too, from `add_loss` and from
-    regularizers. The gradients are this replica's part of a sum over replicas.
+    with a `BatchObjective`, a function of the rows on all replicas, workers and
+    micro-batches. The losses of the outputs are added, each times its weight.
+    The losses of layers, from `add_loss` and from regularizers, are added too.
+    The gradients are this replica's part of a sum over replicas.
 
-    Every row of the global batch gets its own dropout masks. On one device
-    these are the same as Keras' own training would draw.
+    Every row of the global batch gets its own dropout masks. On one device, the
+    masks are the same as Keras' own training would draw.
 
     Attributes:
         network: The network; the objectives name its outputs.
@@ -136,9 +136,10 @@ class BatchGradients:
     ) -> tuple[
         Tensors, Seeds, list[tuple[keras.Variable, tf.Tensor]], list[tf.Tensor]
     ]:
-        """Returns outputs, seeds after them, updates of variables, losses.
+        """Returns the outputs, the seeds after them, updates and losses.
 
-        The losses come from layers and from regularizers.
+        The updates are pairs of a variable and its new value. The losses come
+        from layers and from regularizers.
         """
         given = zip(self._seeds, seeds, strict=True)
         with keras.StatelessScope(given, collect_losses=True) as scope:
@@ -220,7 +221,7 @@ class BatchGradients:
         return gradients, sums, seeds
 
     def _all_outputs(self, features: Tensors, seeds: Seeds) -> Tensors:
-        """The outputs of the batch objectives for all rows of this replica."""
+        """Returns the batch objectives' outputs for this replica's rows."""
         specs = self.network.output
 
         def add(
@@ -248,7 +249,7 @@ class BatchGradients:
         seeds: Seeds,
         result: Nested,
     ) -> tuple[Seeds, Nested]:
-        """Calls `add` with one micro-batch of the values after the other.
+        """Calls `add` with each micro-batch of the values in turn.
 
         `add` takes the index and the values of the micro-batch, the seeds and
         the result so far. It returns new seeds and a new result.
@@ -278,7 +279,7 @@ class BatchGradients:
     def _output_gradients(
         self, labels: Tensors, outputs: Tensors, weights: Tensors
     ) -> tuple[Tensors, StepSums]:
-        """Returns gradients of the batch losses by outputs, and the sums."""
+        """Returns the gradients of the batch losses by output, and the sums."""
         whole = self._whole_batch(labels, outputs, weights)
         output_gradients = {}
         for name, objective in self._batch_objectives.items():

@@ -64,7 +64,7 @@ class History:
             writer.writerows(self.rows)
 
     def write_events(self) -> None:
-        """Writes the new rows for TensorBoard; they must not change.
+        """Writes the new rows for TensorBoard; they must not change afterwards.
 
         Training and held-out metrics share a chart. The first call removes the
         files of an earlier run, which may hold steps that are taken again.

@@ -18,7 +18,7 @@ def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     """Ids [...] and logits [..., V] -> -log of the label's softmax, [...]."""
     ids, logits = _ids(labels, logits), ops.cast(logits, "float32")
     if keras.backend.backend() == "tensorflow":
-        # Keras' own takes ids of 64 bits, which a TPU has to emulate.
+        # Keras' own function takes ids of 64 bits, which a TPU has to emulate.
         from tensorflow import nn
 
         return nn.sparse_softmax_cross_entropy_with_logits(ids, logits)
@@ -29,8 +29,8 @@ def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
     """Ids [...] and logits [..., V] -> 1 if the label is the argmax, else 0."""
     if keras.backend.backend() == "tensorflow":
-        # Keras' own rewrites the negative zeros of the logits first. With a
-        # vocabulary of 30,522 that takes longer than the loss.
+        # Keras' own function rewrites the negative zeros of the logits first.
+        # With a vocabulary of 30,522 that takes longer than the loss.
         from tensorflow import argmax
 
         predicted = argmax(logits, -1, "int32")
@@ -48,17 +48,18 @@ def squared_error(labels: Tensor, outputs: Tensor) -> Tensor:
 
 
 def replaced_tokens_loss(labels: Tensor, outputs: Tensor) -> Tensor:
-    """Logits and labels [..., 2] -> -log of the label's probability, [...].
+    """Returns -log of the label's probability, [...], from outputs [..., 2].
 
-    The first argument is not used: a network that replaces tokens also knows
-    which (`keras_bert.models.build_electra`).
+    The outputs hold logits and labels, because a network that replaces tokens
+    knows which ones it has replaced (`keras_bert.models.build_electra`). The
+    first argument is not used.
     """
     logits, labels = outputs[..., 0], outputs[..., 1]
     return ops.softplus(logits) - logits * labels
 
 
 def replaced_tokens_accuracy(labels: Tensor, outputs: Tensor) -> Tensor:
-    """Logits and labels [..., 2] -> 1 if the logit has the label's sign."""
+    """Outputs (logit and label) [..., 2] -> 1 if the logit is right, else 0."""
     is_found = (outputs[..., 0] > 0) == (outputs[..., 1] > 0.5)
     return ops.cast(is_found, "float32")
 
@@ -68,9 +69,9 @@ def soft_cross_entropy(
 ) -> Tensor:
     """Logits of a teacher and logits [..., V] -> cross-entropies [...].
 
-    Both logits are divided by the temperature. The result is multiplied by
-    its square, so that its gradient keeps its size (Hinton et al. 2015, arXiv
-    1503.02531, section 2).
+    Both logits are divided by the temperature. The result is multiplied by the
+    square of the temperature, so that its gradient keeps its size (Hinton et
+    al. 2015, arXiv 1503.02531, section 2).
     """
     teacher, logits = _at(temperature, teacher, logits)
     return temperature**2 * ops.categorical_crossentropy(
@@ -100,11 +101,12 @@ def soft_squared_error(
 
 
 def relation_divergence(teacher: Tensor, outputs: Tensor) -> Tensor:
-    """Relations of a teacher and relations [..., 3 * R, S] -> [...].
+    """Relations of a teacher and relations [..., 3 * R, S] -> losses [...].
 
-    The logits of softmaxes over S, as of the layer `AttentionRelations`: the
-    Kullback-Leibler divergences, as the mean of the R heads and the sum of the
-    three relations (arXiv 2012.15828, equation 2).
+    Relations are logits of softmaxes over S, from the layer
+    `AttentionRelations`. A loss is the Kullback-Leibler divergence of the
+    softmaxes: the mean over the R heads and the sum over the three relations
+    (arXiv 2012.15828, equation 2).
     """
     teacher, outputs = _at(1.0, teacher, outputs)
     ratios = ops.log_softmax(teacher) - ops.log_softmax(outputs)
@@ -128,7 +130,7 @@ def _at(temperature: float, *logits: Tensor) -> Iterator[Tensor]:
 def weighted_mean(
     values: Tensor, weights: Tensor, total: Tensor | None = None
 ) -> Tensor:
-    """sum(weights * values) / (total + 1e-5), as google-research/bert.
+    """Returns sum(weights * values) / (total + 1e-5), as google-research/bert.
 
     `total` is sum(weights) by default; for a part of a batch, pass the sum of
     the whole batch. If all weights are 0, so is the mean.
@@ -140,14 +142,14 @@ def weighted_mean(
 
 
 def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
-    """sum(weights * values); one of them may have more axes, of size 1."""
+    """Returns sum(weights * values); one may have more axes, of size 1."""
     if len(weights.shape) != len(values.shape):  # labels [B, 1], a loss [B]
         weights = ops.reshape(weights, ops.shape(values))
     return ops.sum(weights * values)
 
 
 def _ids(labels: Tensor, logits: Tensor) -> Tensor:
-    """Returns ids [...] for logits [..., V]; `compile` makes some [..., 1]."""
+    """Returns ids in the shape [...]; `compile` makes some [..., 1]."""
     if len(labels.shape) == len(logits.shape):
         labels = ops.squeeze(labels, -1)
     return ops.cast(labels, "int32")

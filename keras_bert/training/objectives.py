@@ -20,12 +20,12 @@ class Objective:
     Attributes:
         loss: A function of labels and outputs that returns a float32 number per
             label, [B, 2] for labels [B, 2]; see `losses`.
-        metrics: More functions like the loss, by the name under which their
-            mean is reported.
+        metrics: Other functions of labels and outputs, like the loss, by the
+            name under which their mean is reported.
         of_mean_loss: The functions of the mean loss to report, by name.
-        soft_loss: A function of a teacher's outputs, outputs and a temperature
-            that returns a float32 number per label: what a smaller network
-            learns from a larger one. See `losses`.
+        soft_loss: The loss for learning from a teacher: a function of the
+            teacher's outputs, the network's outputs and a temperature that
+            returns a float32 number per label. See `losses`.
         weight: The factor of the loss in the sum of all losses.
 
     Example:
@@ -80,7 +80,7 @@ class BatchObjective(Objective):
     """
 
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
-        """Multiplies the loss and the metrics of a whole batch by its rows."""
+        """Returns the loss and the metrics times the number of rows."""
         rows = ops.reshape(weights, (ops.shape(weights)[0], -1))
         num_rows = ops.sum(ops.cast(ops.any(rows != 0, axis=1), "float32"))
         return {

@@ -34,7 +34,7 @@ _NUM_ROWS = 100
 
 @dataclasses.dataclass(frozen=True)
 class TrainedModel:
-    """A model with the weights of the last step, and what was measured."""
+    """A model with the weights of the last step, and the history of the run."""
 
     model: keras.Model
     history: History
@@ -59,8 +59,8 @@ def train(
     The host waits for the device only when a row is due. Weights that are not
     finite are not saved, and the last checkpoint stays.
 
-    Speeds count the training steps alone. `minutes` continue from the last
-    row and include evaluation and checkpoints.
+    Speeds are measured over the training steps alone. `minutes` continue from
+    the last row and include evaluation and checkpoints.
 
     With `ends_at_interrupt`, Ctrl-C ends the run early, without an error.
 
@@ -108,7 +108,7 @@ class _Run:
             setup, config, folder, self.callbacks, self.history
         )
         self.sigterm = Sigterm()
-        # What the progress shows beside the steps.
+        # What the progress bar shows beside the steps.
         self.shown: dict[str, float] = {}
         self.held_out = None
         if batches := setup.held_out_batches:
@@ -159,7 +159,7 @@ class _Run:
             self.stopping.log_early_end(self.step)
 
     def _train(self, save: Callable[[int], None], progress: Progress) -> None:
-        """The loop: step, row, check, save, evaluate, stop."""
+        """Runs the loop: step, history row, check, save, evaluate, stop."""
         steps, call = self.network.steps, self.callbacks.call
         size = steps.steps_per_execution
         share_of_time = self.network.share_of_time
@@ -175,7 +175,7 @@ class _Run:
                 call("on_train_batch_begin", self.step - first_step)
                 if share_of_time is not None:
                     share_of_time.assign(self.stopping.share_of_time())
-                # Does not wait for the device.
+                # This does not wait for the device.
                 metrics = LazyMetrics(steps.train(batches))
                 self.step += size
                 call("on_train_batch_end", self.step - first_step - 1, metrics)
@@ -228,7 +228,7 @@ class _Run:
                 )
 
     def _begins_with_evaluation(self) -> bool:
-        """Whether an evaluation is due, from the last process or at step 0."""
+        """Returns whether an evaluation is due, interrupted or at step 0."""
         if not (self.setup.held_out_batches or self.setup.selection):
             return False
         rows = self.history.rows

@@ -1,14 +1,16 @@
-"""The folder of a run: opened or resumed, and what is written into it."""
+"""The folder of a run: how it is opened, resumed and written."""
 
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import keras
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, remove, whole_folder
 from keras_bert.training.best import SCORE_FILE, best_of, is_better
@@ -25,7 +27,7 @@ from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """The folder where a run resumes and writes; one worker writes.
+    """The folder from which a run resumes; only one worker writes to it.
 
     Attributes:
         output_dir: A folder for `checkpoints/`, `best/`, `history.csv` and
@@ -34,9 +36,12 @@ class RunFolder:
         sidecars: The text files to save beside the weights of each checkpoint.
         fingerprint: All that determines the result. A run resumes only from
             checkpoints with the same fingerprint.
-        weight_filter: Whether a checkpoint has the weight at a path. All other
-            weights must have their values when the network is built.
+        weight_filter: A function of a weight's path: whether checkpoints have
+            the weight. All other weights must have their values when the
+            network is built.
         starts_over: Whether to remove what an earlier run left.
+        sources: The folders that the run reads its initial weights and its
+            teacher from. Starting over must not remove them.
     """
 
     output_dir: str | Path
@@ -45,6 +50,7 @@ class RunFolder:
     fingerprint: Fingerprint
     weight_filter: WeightFilter = every_weight
     starts_over: bool = False
+    sources: Sequence[Path] = ()
 
     @property
     def path(self) -> Path:
@@ -66,13 +72,21 @@ class RunFolder:
     def last_step(self) -> int:
         """Returns the step of the last checkpoint, or 0."""
         if self.starts_over and self.is_written:
+            folder = os.path.realpath(self.path)
+            for source in self.sources:
+                if Path(os.path.realpath(source)).is_relative_to(folder):
+                    raise InputError(
+                        f"The run reads weights from {source}, which "
+                        "overwrite_output_dir would remove; give another "
+                        "output_dir."
+                    )
             for name in ("checkpoints", "best", "history.csv"):
                 remove(self.path / name)
         step = latest_step(self.checkpoints) if self.is_written else 0
         return value_of_chief(self.strategy, step)
 
     def checkpoint_of(self, step: int) -> Path | None:
-        """Returns the checkpoint of `last_step`; None if that is 0.
+        """Returns the checkpoint at a step from `last_step`; None for step 0.
 
         Raises InputError if the folder contains another run.
         """
@@ -80,18 +94,19 @@ class RunFolder:
             checkpoint = checkpoint_of_step(self.checkpoints, step)
             self.fingerprint.check_is_that_of(checkpoint, self.path)
             return checkpoint
-        # A result without checkpoints: the same run makes it again.
+        # A result without checkpoints is removed: the same run makes it again.
         best = whole_folder(self.best)
         if self.is_written and best.is_dir():
             self.fingerprint.check_is_that_of(best, self.path)
             remove(best)
         if self.is_written:
             # The results of an earlier run could be taken for this run's.
-            remove(self.path / "eval_results.json")
+            for name in ("eval_results.json", "predictions.jsonl"):
+                remove(self.path / name)
         return None
 
     def check_is_writable(self) -> None:
-        # A folder that is read-only must not be noticed after hours.
+        # A read-only folder is noticed now, not after hours.
         if self.is_written:
             with atomic_path(self.path / ".writable") as path:
                 path.touch()

@@ -1,4 +1,4 @@
-"""What a run trains and on what data, and the network, ready to train."""
+"""What a run trains and on which data, and the network, ready to train."""
 
 import contextlib
 import dataclasses
@@ -39,9 +39,9 @@ class TrainingSetup:
     Attributes:
         build_model: A function that returns the model with its initial weights.
         objectives: The objectives by the name of the model's output.
-        count_work: A function, used in a graph, from features to the sequences,
-            tokens and flops of the batch; see `WORK`. They are reported per
-            second.
+        count_work: A function of the features of a batch, used in a graph, that
+            returns the numbers of sequences, tokens and flops in the batch; see
+            `WORK`. These are reported per second.
         num_train_steps: The number of steps of the whole run.
         num_warmup_steps: The number of steps until the learning rate is at its
             peak.
@@ -62,7 +62,8 @@ class TrainingSetup:
         distill: A function of the model that returns the network that is
             trained instead of it and shares its weights. Only the model is
             evaluated and saved as the result.
-        init_moments: A checkpoint whose moments training starts with.
+        init_moments: The checkpoint with the optimizer moments that training
+            starts with; None for new moments.
     """
 
     build_model: Callable[[], keras.Model]
@@ -79,7 +80,7 @@ class TrainingSetup:
     init_moments: Path | None = None
 
     def interval(self, config: TrainConfig) -> int:
-        """Returns the steps between two checkpoints."""
+        """Returns the number of steps between two checkpoints."""
         return min(config.save_checkpoints_steps, self.num_train_steps)
 
 
@@ -104,7 +105,7 @@ class BuiltNetwork(NamedTuple):
 def build_network(
     setup: TrainingSetup, config: TrainConfig, folder: RunFolder, step: int
 ) -> BuiltNetwork:
-    """Builds all that is trained; restores the step, unless it is 0."""
+    """Builds all that is trained; restores its state at a step above 0."""
     checkpoint = folder.checkpoint_of(step)
     with (
         _seeded(config.random_seed),
@@ -191,8 +192,8 @@ def check_steps(
 def _seeded(seed: int) -> Iterator[None]:
     """Seeds Python and NumPy, from which Keras takes the seeds of layers.
 
-    Afterwards their random numbers go on as if nothing had been drawn. All
-    threads share these states, so one thread at a time may build.
+    Afterwards, their random states are as before. All threads share these
+    states, so one thread at a time may build.
     """
     with _BUILDING:
         states = random.getstate(), np.random.get_state()

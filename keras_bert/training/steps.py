@@ -25,21 +25,23 @@ Metrics = Tensors
 class Steps:
     """Trains and evaluates a functional model, step by step.
 
-    Make it in the scope of the strategy. Data are (features, labels, weights),
-    the last two by output. By default every label has the weight 1. See
-    `BatchGradients` for the loss and the dropout.
+    Create it in the scope of the strategy. Data are (features, labels,
+    weights), the last two by output. By default every label has the weight 1.
+    See `BatchGradients` for the loss and the dropout.
 
     The names of metrics begin with the name of their output, unless that is
     `logits`. Metrics are means over all labels since `reset_metrics`.
 
     Attributes:
-        network: What is trained; with a `distillation`, its network.
-        objectives: By the name of the output; with a `distillation`, its own.
-        optimizer: What moves the weights.
-        count_work: See `WORK`.
+        network: The network to train; with a `distillation`, the network in it.
+        objectives: The objectives by the name of the output; with a
+            `distillation`, the objectives in it.
+        optimizer: The optimizer of the weights.
+        count_work: A function of the features of a batch; see `WORK`.
         gradient_accumulation_steps, steps_per_execution: See `DeviceConfig`.
         jit_compile: Whether the steps are compiled with XLA.
-        distillation: Adds labels, which are made for each micro-batch.
+        distillation: A teacher, whose labels are made for each micro-batch;
+            None without a teacher.
     """
 
     network: keras.Model
@@ -68,7 +70,7 @@ class Steps:
             for output, objective in self.objectives.items()
             for metric in ("loss", *objective.metrics)
         }
-        # Each replica adds up its own amounts: a step sends nothing.
+        # Each replica adds up its own amounts, so a step sends nothing.
         self._work = _counter(tf.zeros(len(WORK)), tf.VariableAggregation.SUM)
         # Steps since `reset_metrics`, and the first of them whose loss was not
         # finite, or 0. The loss is the same on all replicas.
@@ -108,23 +110,23 @@ class Steps:
     def first_nonfinite_step(self) -> int:
         """The first step since `reset_metrics` whose loss is not finite, or 0.
 
-        Counted from 1.
+        Steps are counted from 1.
         """
         return int(self._first_nonfinite_step.numpy())
 
     def take_work(self) -> dict[str, float]:
-        """Returns the work of all training steps since the last call.
+        """Returns the work of all replicas in all steps since the last call.
 
-        It is the work of all replicas. All workers must call this.
+        Only training steps count. All workers must call this.
         """
         amounts = self._work.numpy()
         self._work.assign(tf.zeros(len(WORK)))
         return dict(zip(WORK, map(float, amounts), strict=True))
 
     def train_step(self, data: Any) -> Metrics:
-        """One step, in the context of a replica."""
+        """Takes one training step, in the context of a replica."""
         features, labels, weights = self._unpack(data)
-        # That of the step, not of the next one.
+        # The learning rate of this step, not of the next one.
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         gradients, sums = self._gradients(features, labels, weights)
         self.optimizer.apply(gradients, self.network.trainable_variables)
@@ -134,7 +136,7 @@ class Steps:
         return {**metrics, "learning_rate": learning_rate}
 
     def test_step(self, data: Any) -> Metrics:
-        """One batch of an evaluation, in the context of a replica."""
+        """Evaluates one batch, in the context of a replica."""
         features, labels, weights = self._unpack(data)
         labels = self._all_labels(features, labels)
         outputs = self.network(features, training=False)
@@ -154,7 +156,7 @@ class Steps:
         @tf.autograph.experimental.do_not_convert
         def run_step(data: Any) -> Metrics:
             metrics = self._strategy.run(step, (data,))
-            # They are equal on all replicas, which share their sums.
+            # The metrics are equal on all replicas, which share their sums.
             return {
                 name: self._strategy.experimental_local_results(value)[0]
                 for name, value in metrics.items()
@@ -179,7 +181,7 @@ class Steps:
     def _add_to_means(
         self, sums: StepSums, counts_step: bool = False
     ) -> Metrics:
-        """Adds a batch to the means, and returns these."""
+        """Adds a batch to the means, and returns the means."""
         metrics: dict[str, tf.Tensor] = {}
         loss = tf.constant(0.0)
         for key, (weighted, total) in sum_over_replicas(sums).items():

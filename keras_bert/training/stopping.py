@@ -42,14 +42,14 @@ class StoppingRules:
         self._begin = time.monotonic() - 60 * minutes_before
 
     def run_is_over(self, step: int) -> bool:
-        """Whether no step follows; all workers must call this."""
+        """Returns whether no step follows; all workers must call this."""
         is_early = bool(self._early_end(step))
         return step >= self.setup.num_train_steps or bool(
             value_of_chief(self.folder.strategy, int(is_early))
         )
 
     def interval_is_over(self, step: int) -> bool:
-        """Whether a step is the last one of an interval, or of the run."""
+        """Returns whether a step is the last of an interval, or of the run."""
         return (
             step % self._interval == 0
             or step >= self.setup.num_train_steps
@@ -64,7 +64,7 @@ class StoppingRules:
         return (time.monotonic() - self._begin) / 60
 
     def share_of_time(self) -> float:
-        """Returns how much of `max_train_time` is over, from 0 to 1 or more."""
+        """Returns the elapsed share of `max_train_time`; it may exceed 1."""
         limit = self.config.max_train_time
         return self.minutes() / limit if limit else 0.0
 
@@ -90,7 +90,7 @@ class StoppingRules:
 class Sigterm:
     """Notes SIGTERM in a `with` statement, instead of ending the process.
 
-    A scheduler sends it before it takes the machine away.
+    A scheduler sends SIGTERM before it takes the machine away.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Sigterm:
 
     @contextlib.contextmanager
     def ends_process(self) -> Iterator[None]:
-        """Lets SIGTERM end the process at once, as nothing would be lost."""
+        """Lets SIGTERM end the process at once, while nothing would be lost."""
         self._ends_process = True
         try:
             yield

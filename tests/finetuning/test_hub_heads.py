@@ -1,11 +1,13 @@
 """Models of the Hub with a head, and what their own libraries answer."""
 
+import dataclasses
 import json
 import shutil
 
 import numpy as np
 import pytest
 
+import keras_bert
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import load_mask_filler
 from keras_bert.finetuning import load_finetuned
@@ -180,6 +182,23 @@ def test_a_span(load):
             for start in range(first, last + 1)
         )
         assert answer["score"] == pytest.approx(best, abs=6e-5)
+
+
+def test_a_task_says_what_a_hub_model_does_not(heads, tmp_path):
+    """config.json does not say whether a question may have no answer."""
+    rows = [{"id": "1", "question": "who", "context": "the dog", "label": []}]
+    task = dataclasses.replace(
+        keras_bert.get_task("squad/v2"), read=lambda data_dir, split: rows
+    )
+    keras_bert.finetune(
+        task,
+        tmp_path,
+        tmp_path / "out",
+        checkpoint=heads / "span",
+        config=keras_bert.FinetuningConfig(num_train_epochs=0),
+        settings={"max_seq_length": 32, "max_query_length": 8},
+    )
+    assert (tmp_path / "out/null_odds.json").is_file()
 
 
 @pytest.mark.slow

@@ -13,8 +13,10 @@ import pytest
 from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
+import keras_bert
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.models.pretraining import build_pretraining_model
@@ -453,3 +455,59 @@ def test_a_run_may_leave_the_dropout_of_its_checkpoint_out(
         assert found.hidden_dropout_prob == (0.0 if rate is None else 0.5)
     for path, weight in kept[None].items():
         np.testing.assert_array_equal(weight, kept[0.0][path])
+
+
+def test_starting_over_keeps_the_model_that_the_run_starts_from(
+    checkpoint, tmp_path
+):
+    out = tmp_path / "out"
+    shutil.copytree(checkpoint, out / "best")
+    for folder in (out, tmp_path / "link"):
+        (tmp_path / "link").is_symlink() or (tmp_path / "link").symlink_to(out)
+        with pytest.raises(InputError, match="overwrite_output_dir would rem"):
+            finetune(
+                _task(),
+                tmp_path,
+                folder,
+                checkpoint=out / "best",
+                config=CONFIG,
+                overwrite_output_dir=True,
+            )
+    assert (out / "best" / "vocab.txt").is_file()
+
+
+def test_the_fields_of_a_model_that_is_evaluated(checkpoint, tmp_path):
+    model = keras_bert.TextClassifier.from_pretrained(
+        checkpoint, labels=("first", "second"), text_fields=("left", "right")
+    )
+    model.save(tmp_path / "model")
+    config = dataclasses.replace(CONFIG, num_train_epochs=0)
+    for fields in (("right", "left"), ("left",)):
+        with pytest.raises(InputError, match="reads the fields left, right"):
+            finetune(
+                _task(text_fields=fields),
+                tmp_path,
+                tmp_path / "out",
+                checkpoint=tmp_path / "model",
+                config=config,
+            )
+    # What an earlier run left does not stay beside the new answers.
+    stale = tmp_path / "out/test_predictions.tsv"
+    stale.parent.mkdir()
+    stale.write_text("index\tprediction\n")
+    rows = {"validation": _rows(5, 2)}
+
+    def read(data_dir, split):
+        if split not in rows:
+            raise FileNotFoundError(f"This task has no {split} file.")
+        return rows[split]
+
+    finetune(
+        _task(read=read, settings={}),
+        tmp_path,
+        stale.parent,
+        checkpoint=tmp_path / "model",
+        config=config,
+    )
+    assert not stale.exists()
+    assert (stale.parent / "predictions.jsonl").is_file()

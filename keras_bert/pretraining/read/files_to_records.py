@@ -45,7 +45,7 @@ class PretrainingRecords:
     ):
         """Opens the files and checks the first record of each.
 
-        Records made with `dynamic_masking` need a `drawer`, which draws other
+        Records made with `dynamic_masking` need a `drawer`, which draws new
         pairs and masks in each epoch. The pairs and masks depend on the seed of
         the drawer, the epoch and the record.
 

@@ -1,4 +1,4 @@
-"""Pairs -> batches for training, whose rows may have several short pairs."""
+"""Pairs -> training batches, in which short pairs may share a row."""
 
 from collections.abc import Callable, Mapping
 
@@ -19,8 +19,8 @@ def pretraining_batches(
 
     Args:
         features: The batches of `PretrainingRecords`.
-        vocab_size: The number of ids; an id that is not below it is an error,
-            see `errors_named`.
+        vocab_size: The number of ids; any other id in the records is an error
+            (see `errors_named`).
         outputs: The trained outputs: "masked_lm", and "next_sentence" or
             "replaced_tokens". For the latter, the network also reads
             `masked_lm_ids`.
@@ -32,7 +32,8 @@ def pretraining_batches(
         features = features.map(pack_sequences, tf.data.AUTOTUNE)
 
     def split(features: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
-        # Not in the model: XLA accepts any id, and the loss would be NaN.
+        # Ids are not checked in the model: XLA accepts any id, and the loss
+        # would be NaN.
         ids = features["input_ids"], features["masked_lm_ids"]
         largest = tf.maximum(*map(tf.reduce_max, ids))
         tf.debugging.Assert(largest < vocab_size, [UNKNOWN_ID, largest])
@@ -129,7 +130,7 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
     """Puts each sequence, in order, into the first row that has room for it.
 
-    Lengths int32 [B] -> rows int32 [B], from 0.
+    Takes the lengths, int32 [B]. Returns the rows, int32 [B], from 0.
     """
     num_sequences = tf.size(lengths)
 
@@ -153,7 +154,7 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
 
 
 def _sum_before(values: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    """Sums the values [B] before each one in its row; the rows are in order."""
+    """Sums the values [B] before each value in its row; `rows` ascend."""
     before = tf.cumsum(values, exclusive=True)
     return before - tf.gather(tf.math.segment_min(before, rows), rows)
 

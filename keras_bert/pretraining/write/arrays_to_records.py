@@ -1,9 +1,9 @@
 """Arrays -> serialized tf.train.Examples, many at a time.
 
-To fill a tf.train.Example in Python and serialize it takes longer than all
-other work on a record. Its bytes are simple, so this module lays them out.
-NumPy makes the values of all rows. The bytes before the values depend only on
-the number of bytes that follow, so they are made once for each number.
+Filling and serializing a tf.train.Example in Python takes longer than all other
+work on a record. The bytes of an Example are simple, so this module lays them
+out. NumPy makes the values of all rows. The bytes before the values depend only
+on the number of bytes that follow, so they are made once for each number.
 https://protobuf.dev/programming-guides/encoding
 """
 
@@ -41,7 +41,7 @@ def serialize_examples(
 def _entries(
     name: str, values: np.ndarray, lengths: np.ndarray | None = None
 ) -> Iterator[bytes]:
-    """Yields the feature of each row."""
+    """Yields the serialized feature of each row."""
     if values.dtype == np.float32:
         list_field = _FIELD_2
         data = values.astype("<f4").tobytes()
@@ -77,7 +77,7 @@ def _varints(
     """Returns the bytes of integers [B, n], and how many each row has.
 
     An integer has 7 bits per byte, lowest first. The high bit of a byte says
-    that another one follows.
+    that another byte follows.
     """
     num_bytes = max(1, -(-int(values.max()).bit_length() // 7))
     if num_bytes == 1 and lengths is None:

@@ -74,7 +74,7 @@ class RecordMaker:
         """
         config = self._config
         corpus = self._corpus(block.documents)
-        # Python hashes the text of a seed alike everywhere.
+        # Python hashes a seed that is a text in the same way everywhere.
         generator = random.Random(f"{config.random_seed}/{block.number}")
         rows = documents_to_pairs.draw_rows(corpus, config, generator)
         order = np.random.default_rng(generator.getrandbits(64))

@@ -25,8 +25,8 @@ STRETCH_NAMES = (
 class PretrainingDataConfig(MaskingConfig):
     """The settings of pre-training records.
 
-    Names and defaults are as in google-research/bert, or as in Model Garden for
-    what Model Garden has added.
+    Names and defaults are as in google-research/bert. For the settings that
+    Model Garden has added, they are as in Model Garden.
 
     Example:
         >>> config = keras_bert.PretrainingDataConfig(max_seq_length=512)
@@ -41,8 +41,8 @@ class PretrainingDataConfig(MaskingConfig):
         short_seq_prob: The probability that a document gets a random shorter
             target length in a pass, so that the model also sees short
             sequences.
-        dynamic_masking: Whether the records hold no pairs and no masks. Both
-            are drawn during training, so a dupe_factor of 1 is enough.
+        dynamic_masking: Whether to write records without pairs and masks. Both
+            are then drawn during training, so a dupe_factor of 1 is enough.
         split_sentences: Whether to split the text into sentences by its
             punctuation, for text without one sentence per line.
         gzip_compress: Whether to compress the records.
@@ -65,7 +65,7 @@ class PretrainingDataConfig(MaskingConfig):
 
 
 def check_max_seq_length(max_seq_length: int) -> None:
-    """Raises InputError if no pair fits."""
+    """Raises InputError if no pair fits into a sequence."""
     if max_seq_length < 5:
         raise InputError(
             f"max_seq_length is {max_seq_length}, but two sentences with "

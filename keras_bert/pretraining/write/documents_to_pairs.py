@@ -118,24 +118,25 @@ def split_sentences(documents: tf.Tensor) -> tf.RaggedTensor:
 def draw_rows(
     corpus: Corpus, config: PretrainingDataConfig, generator: random.Random
 ) -> np.ndarray:
-    """Draws pairs in `dupe_factor` passes over the corpus (paper, A.2).
+    """Draws pairs in `dupe_factor` passes over the corpus (BERT paper, A.2).
 
     The rules are as in create_pretraining_data.py of google-research/bert. For
     each document and pass, the target length is a full sequence or, with
     `short_seq_prob`, a random shorter one. Sentences are gathered up to the
     target. A random number of them, from the front, is the first segment. With
-    an even chance, the rest is the second segment. Otherwise the second segment
-    is taken from another document, and the rest is put back for the next pair.
-    If a pair is too long, its longer segment loses tokens at either end.
+    a probability of 0.5, the rest is the second segment. Otherwise the second
+    segment is taken from another document, and the rest is put back for the
+    next pair. If a pair is too long, its longer segment loses tokens at either
+    end.
 
     Returns int64 [N, 5]: begin and end of the first segment, begin and end of
     the second segment, all as positions in `corpus.ids`, and 1 for a random
     second segment, else 0.
 
-    With `dynamic_masking`, cuts the corpus into stretches with such target
-    lengths. Then it returns begin and end of the stretch, begin and end of the
-    random sentences, all as positions in `corpus.sentence_ends`, and the target
-    length without special tokens.
+    With `dynamic_masking`, the corpus is cut into stretches with such target
+    lengths. Then the result has begin and end of the stretch, begin and end of
+    the random sentences, all as positions in `corpus.sentence_ends`, and the
+    target length without special tokens.
     """
     # Lists and bisection are faster here than NumPy. The rows are flat, because
     # tuples would keep the garbage collector busy.
@@ -208,7 +209,7 @@ def _truncate(
     length, other = first[1] - first[0], second[1] - second[0]
     if length + other <= budget:
         return *first, *second
-    # Equal to removing one token at a time from the longer segment, or from
+    # This equals removing one token at a time from the longer segment, or from
     # the second one if both are equally long.
     keep = min(length, max(budget - other, (budget + 1) // 2))
     return (

@@ -17,7 +17,8 @@ from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
-# What a model would not learn from: its count, the whole count, and why.
+# Text that a model would not learn from: the names of its count and of the
+# whole count -> the end of a warning.
 _LOSSES = {
     ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
     "split_sentences if a line holds several sentences, or else raise "
@@ -75,7 +76,7 @@ class OutputFiles:
 
         The name is a hash of the settings, the index of the block's unit and
         the text of the unit up to the end of the block, so a part of another
-        run is never taken for this one.
+        run is never taken for this part.
         """
         name = json.dumps([self._settings, block.digest], sort_keys=True)
         return self._folder / digest(name)

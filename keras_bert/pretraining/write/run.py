@@ -63,11 +63,11 @@ def create_pretraining_data(
     Returns:
         The counts `documents`, `sentences`, `tokens` and `instances`;
         `one_sentence_documents`; and `cut_tokens`, the tokens of sentences
-        beyond the length of a row. Without `dynamic_masking` also
-        `random_next`, the pairs with a random next sentence; `input_tokens` and
-        `masked_tokens` of all records; `unmasked_instances`; and `fill_rate`,
-        the share of positions that are not padding. If much of the text is
-        lost, a warning says why.
+        beyond the length of a row. Without `dynamic_masking`, the counts
+        include `random_next`, the pairs with a random next sentence;
+        `input_tokens` and `masked_tokens` of all records; `unmasked_instances`;
+        and `fill_rate`, the share of positions that are not padding. If much of
+        the text is lost, a warning says why.
 
     Raises:
         InputError: The text holds no sentence, or the files exist and were made

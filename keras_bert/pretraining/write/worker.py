@@ -1,7 +1,7 @@
 """A process that makes a share of the parts.
 
-It starts by importing this file. The file must not import TensorFlow at the
-top: nothing could hide TensorFlow's first messages then.
+The process starts by importing this file. The file must not import TensorFlow
+at the top: otherwise nothing could hide TensorFlow's first messages.
 """
 
 import pickle

@@ -46,7 +46,7 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class AdamW(DecoupledDecayOptimizer):
-    """Keras' AdamW, equal in every bit on one device, with rate factors.
+    """Keras' AdamW with learning-rate factors; bit-identical on one device.
 
     For the arguments see `DecoupledDecayOptimizer`.
     """
@@ -66,7 +66,7 @@ class AdamW(DecoupledDecayOptimizer):
         )
 
     def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
-        # Rounds as Keras does, and not as the base does.
+        # This rounds as Keras does, not as the base class does.
         squares = [ops.sum(ops.square(g)) for g in grads]
         norm = ops.sqrt(ops.sum(ops.stack(squares)))
         clip_norm = self.global_clipnorm
@@ -76,13 +76,13 @@ class AdamW(DecoupledDecayOptimizer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Lamb(DecoupledDecayOptimizer):
-    """LAMB, for batches of thousands: each step is as large as its variable.
+    """LAMB, for batches of thousands: steps scale with the variable's norm.
 
     Algorithm 2 of You et al. (2019, arXiv 1904.00962), with bias correction:
     the direction u is m_hat / (sqrt(v_hat) + epsilon) + weight_decay_rate * p,
-    and p changes by `-learning_rate * |p| / |u| * u`. The ratio is 1 if a norm
-    is 0. Biases and layer norms have neither decay nor ratio. For the arguments
-    see `DecoupledDecayOptimizer`.
+    and p changes by `-learning_rate * |p| / |u| * u`. The ratio `|p| / |u|` is
+    1 if a norm is 0. Biases and layer norms have neither decay nor ratio. For
+    the arguments see `DecoupledDecayOptimizer`.
 
     Example:
         >>> optimizer = keras_bert.training.Lamb(0.01, weight_decay_rate=0.0)
@@ -122,20 +122,21 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     The rate decays as (1 - step / num_train_steps) ** power. The decay counts
     from the first step, not from the end of the warm-up, so the rate drops a
-    little there: a quirk of google-research/bert, kept. With stable steps, the
-    rate stays at its peak until they end, and the decay counts from there
+    little when the warm-up ends, as in google-research/bert. With stable steps,
+    the rate stays at its peak until they end, and the decay counts from there
     (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
 
     Args:
         learning_rate: The peak of the learning rate.
         num_train_steps: The step at which the rate is 0.
         num_warmup_steps: The number of steps until the rate is at its peak.
-        power: The power of the decay: 1 is linear; NVIDIA's recipe for LAMB has
-            0.5.
+        power: The power of the decay: 1 is linear; NVIDIA's recipe for LAMB
+            uses 0.5.
         stable_proportion: The share of all steps before the decay begins.
-        share_of_time: A variable with the share of the run's time that is
-            over, if the run has a limit. The decay follows whichever share is
-            larger (a budget of time: Izsak et al. 2021, arXiv 2104.07705).
+        share_of_time: A variable with the share of the run's time that is over,
+            if the run has a limit. The decay follows this share or the share of
+            the steps, whichever is larger (a budget of time: Izsak et al. 2021,
+            arXiv 2104.07705).
 
     Example:
         >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)
@@ -169,14 +170,14 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
-            if field.name != "share_of_time"  # of a run that is over
+            if field.name != "share_of_time"  # it belongs to one run
         }
 
 
 def _moments(
     m: Tensor, v: Tensor, gradient: Tensor, constants: Constants
 ) -> tuple[Tensor, Tensor]:
-    """Returns the means of the gradients and their squares, a step later."""
+    """Returns the updated means of the gradients and of their squares."""
     m = m + (gradient - m) * (1 - constants.beta_1)
     v = v + (gradient * gradient - v) * (1 - constants.beta_2)
     return m, v

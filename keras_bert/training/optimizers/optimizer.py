@@ -43,12 +43,12 @@ class Slot:
 
 
 class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
-    """Keeps two moments per variable and decays the weights apart from them.
+    """Keeps two moments per variable; decays weights independently of them.
 
     `apply` sums the gradients over the replicas before it clips them, so the
     update does not depend on how a batch is split. Keras clips the gradients of
-    each replica, and if a row of an embedding occurs several times in a batch,
-    Keras treats it as several rows.
+    each replica by themselves. If a row of an embedding occurs several times in
+    a batch, Keras clips it as several rows.
 
     A subclass defines `update`.
 
@@ -57,10 +57,11 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         weight_decay_rate: The decay per step, which is multiplied by the
             learning rate.
         beta_1: The decay of the mean of the gradients.
-        beta_2: The decay of the mean of their squares.
-        epsilon: The number that is added to the root of the second moment.
-        exclude_from_weight_decay: The regular expressions of paths: a variable
-            is not decayed if one of them is found in its path.
+        beta_2: The decay of the mean of the squared gradients.
+        epsilon: The number that is added to the square root of the second
+            moment.
+        exclude_from_weight_decay: Regular expressions: a variable is not
+            decayed if one of them is found in its path.
         global_clipnorm: The largest global norm of the gradients, or None.
         learning_rate_factors: The factors of the learning rate by regular
             expression, as in {"^layer_0/": 0.5, "bias": 2.0}. The first
@@ -101,7 +102,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.exclude_from_weight_decay(exclude_from_weight_decay)
 
     def exclude_from_weight_decay(self, var_names: Iterable[str]) -> None:
-        """Replaces the exclusions, before the optimizer is built.
+        """Replaces the exclusions; call it before the optimizer is built.
 
         Unlike Keras, this searches the whole path of a variable
         (`layer_0/output/bias`) for the `var_names`, not only its last part.
@@ -171,7 +172,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     def update(
         self, slot: Slot, gradient: Tensor, scale: Tensor, learning_rate: Tensor
     ) -> None:
-        """Updates a variable and its moments with the gradient * `scale`."""
+        """Updates a variable and its moments with `gradient * scale`."""
         raise NotImplementedError
 
     def advance(
@@ -196,7 +197,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         )
 
     def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
-        """Returns the factor of all gradients, NaN if they are not finite."""
+        """Returns the factor that clips gradients; NaN if one is not finite."""
         # This computes only the factor: the update reads each gradient anyway,
         # and a separate product would read and write them all once more.
         halves = [backend.half_square_sum(g) for g in grads]
