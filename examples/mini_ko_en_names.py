@@ -16,7 +16,7 @@ import mini_en_texts as english
 import mini_ko_en_texts as korean
 
 # What a sentence is about: the words before the first topic particle.
-_SUBJECT = re.compile(r"([^\n,.()\"'“”‘’]{2,16}?)(?:\([^)\n]*\))?(?:은|는) ")
+SUBJECT = re.compile(r"([^\n,.()\"'“”‘’]{2,16}?)(?:\([^)\n]*\))?(?:은|는) ")
 _ENGLISH_NAME = re.compile(
     r"[A-Z][\w'-]+(?: (?:of |the |and )?[A-Z][\w'-]+){1,3}"
 )
@@ -32,7 +32,7 @@ def main() -> None:
     ]
     paragraphs = [x for row in articles for x in row["text"].split("\n")]
     sentences = [x for text in paragraphs for x in re.split(r"\. +", text)]
-    subjects = [x[1] for x in map(_SUBJECT.match, sentences) if x]
+    subjects = [x[1] for x in map(SUBJECT.match, sentences) if x]
     english_articles = english.read_articles(data_dir)
     english_text = "\n".join(x["text"] for x in english_articles)
     names = _ENGLISH_NAME.findall(english_text)

@@ -1,4 +1,4 @@
-"""The sizes and rates of a BERT network."""
+"""The config of a network: its sizes, rates and options."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig(CheckedSettings):
-    """A BERT network, under the keys of the released `bert_config.json`.
+    """The config of a network, with the keys of `bert_config.json`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -61,26 +61,28 @@ class BertConfig(CheckedSettings):
         directionality: "bidi", or "left_to_right" for a network in which a
             token attends only to itself and earlier tokens (paper, 5.1).
         family: The name of the network's family in transformers, a key of
-            `keras_bert.families.FAMILIES`. The fields after this one are what
-            families change; a config.json of the family sets them.
+            `keras_bert.families.FAMILIES`. The fields after this one hold what
+            differs between families; the family's config.json sets them.
         embedding_size: Width of the embeddings, E, if it differs from H. A
             dense layer then projects them (ELECTRA, arXiv 2003.10555).
         first_position: The row of the position embeddings for the first token.
             The rows before it are for padding (RoBERTa).
-        position_embedding_type: How the network reads positions: "absolute";
-            "relative", where every layer also adds a number for the distance
-            of two tokens to their attention score (MPNet, arXiv 2004.09297);
-            or "rotary" (arXiv 2104.09864), with the base `rope_theta` and all
-            rotations slower by the factor `rope_scaling_factor`.
-        local_attention: The window of local attention, in tokens: a token
-            attends to half as many on each side. Every n-th layer, from the
-            first on, attends to all tokens, with n =
-            `global_attn_every_n_layers`. The other layers have the base
-            `local_rope_theta`. With None, all layers attend to all tokens.
+        position_embedding_type: How the network reads positions. "absolute":
+            it adds position embeddings. "relative": it adds these too, and
+            every layer adds a bias to the attention score of two tokens, which
+            depends on their distance (MPNet, arXiv 2004.09297). "rotary": it
+            rotates queries and keys (arXiv 2104.09864) with the base
+            `rope_theta`, and divides all angles by `rope_scaling_factor`.
+        local_attention: The width of the local window, in tokens: a token
+            attends to half as many tokens on each side. The first layer and
+            every n-th layer after it attend to all tokens, with n =
+            `global_attn_every_n_layers`. The other layers attend locally, with
+            the base `local_rope_theta`. With None, all layers attend to all
+            tokens.
         gated_feed_forward: Whether a second dense layer multiplies the
             activation of the feed-forward layer (arXiv 2002.05202).
         norm_placement: Where the norms are: "after" each part of a block and
-            its residual, or "before" each part, with a last norm at the end.
+            its residual, or "before" each part and after the last block.
         biases: The parts that have biases, separated by spaces.
         pooler_act: The activation of the pooler.
         pooling: What the pooler reads: "cls" (the first token) or "mean" (the
@@ -125,7 +127,7 @@ class BertConfig(CheckedSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.embedding_size == self.hidden_size:
-            # transformers has no projection then.
+            # With equal widths, transformers has no projection.
             object.__setattr__(self, "embedding_size", None)
         if unknown := set(self.biases.split()) - set(BIASES.split()):
             raise InputError(
@@ -147,7 +149,7 @@ class BertConfig(CheckedSettings):
 
     @property
     def family_fields(self) -> dict[str, Any]:
-        """The fields from `family` on whose values differ from BERT's."""
+        """The values of `family` and later fields that differ from BERT's."""
         names = [field.name for field in dataclasses.fields(self)]
         return {
             name: getattr(self, name)
@@ -156,7 +158,7 @@ class BertConfig(CheckedSettings):
         }
 
     def difference(self, other: Self) -> str:
-        """Returns the differences that change the outputs, or ""."""
+        """Describes the differences that change the outputs; "" if none do."""
         return ", ".join(
             f"{name} is {value!r} and {getattr(other, name)!r}"
             for name, value in dataclasses.asdict(self).items()
@@ -164,7 +166,7 @@ class BertConfig(CheckedSettings):
         )
 
     def check_max_seq_length(self, max_seq_length: int) -> None:
-        """Raises InputError if the network has fewer positions."""
+        """Raises InputError if the network has fewer positions than this."""
         most = self.max_position_embeddings
         if max_seq_length > most:
             raise InputError(
@@ -182,10 +184,11 @@ class BertConfig(CheckedSettings):
     ) -> None:
         """Raises InputError if a vocabulary and the network differ in size.
 
-        The network may have more rows than the vocabulary, up to the next
-        multiple of 8, 16 or another power of 2 up to 1,024; no token uses
-        these rows. If the vocabulary and the network are from one folder, any
-        other number of extra rows below 1,024 is allowed, and the log warns.
+        The size of the network may be rounded up to a multiple of 8, 16, or
+        another power of 2 up to 1,024; no token uses the extra rows. If the
+        vocabulary and the network are from one folder, any number of extra
+        rows below 1,024 is allowed, and the log warns if it is not such a
+        multiple.
         """
         padded = {-(-vocab_size // 2**i) * 2**i for i in range(3, 11)}
         if self.vocab_size in padded | {vocab_size}:
@@ -204,11 +207,11 @@ class BertConfig(CheckedSettings):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Makes a config from the values of Google's or Hugging Face's file.
+        """Makes a config from the values of a Google or Hugging Face config.
 
-        The log names keys that do not shape the network. An unknown key
-        raises InputError; in Hugging Face's file, it does so only if it turns
-        something on.
+        The log lists the keys that do not shape the network. An unknown key
+        raises InputError. In Hugging Face's config.json, it does so only if
+        its value turns something on.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known
@@ -219,13 +222,14 @@ class BertConfig(CheckedSettings):
             values = translate_huggingface(values)
         elif unknown:
             raise InputError(
-                f"Unknown keys {sorted(unknown)} in the model config; known "
-                f"are {sorted(known)}. Remove them or correct their spelling."
+                f"Unknown keys {sorted(unknown)} in the model config; remove "
+                "them or correct their spelling. The known keys are "
+                f"{sorted(known)}."
             )
         if "vocab_size" not in values:
             raise InputError(
                 "The model config has no vocab_size; set it to the number of "
-                "lines of vocab.txt."
+                "lines in vocab.txt."
             )
         if other:
             logging.info(
@@ -243,7 +247,7 @@ class BertConfig(CheckedSettings):
         if not path.is_file():
             raise FileNotFoundError(
                 f"No model config at {path}; give a file such as "
-                "bert_config.json or those in configs/models."
+                "bert_config.json or one of those in configs/models."
             )
         values = read_json(path)
         if path.name == "config.json":
@@ -264,16 +268,16 @@ class BertConfig(CheckedSettings):
         names = sorted(path.stem for path in folder.glob("*.json"))
         if name not in names:
             raise InputError(
-                f"No model named {name!r}; known are {', '.join(names)}."
+                f"No model is named {name!r}; give one of {', '.join(names)}."
             )
         return cls.from_json(folder / f"{name}.json")
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the values under the keys of the released files.
+        """Returns the values with the keys of a released `bert_config.json`.
 
-        The fields from `layer_norm_eps` on are not among these keys. They are
-        left out if they have the default, so that other tools can read the
-        file.
+        Released files do not have the keys `layer_norm_eps` and later. A field
+        with such a key is left out if it has its default value, so that other
+        tools can read the file.
         """
         values = dataclasses.asdict(self)
         names = list(values)

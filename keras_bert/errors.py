@@ -6,7 +6,7 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """A file, a setting or an argument of the user is wrong.
+    """A file, a setting or an argument from the user is wrong.
 
     The message says what was wrong, what was expected and what to do. The
     commands print it without a traceback. Any other ValueError is a defect of
@@ -29,7 +29,7 @@ def check_count(
 ) -> None:
     """Raises InputError if a value is not a whole number from 1 to `most`.
 
-    `what` describes the largest number in the message.
+    In the message, `what` says what the largest number is.
     """
     is_whole = isinstance(value, numbers.Integral) and value is not True
     if not (is_whole and 1 <= value <= (most or value)):

@@ -1,7 +1,7 @@
-"""The families of encoders: what each has that BERT does not.
+"""The families of encoders, and how each differs from BERT.
 
-A family is a row of `FAMILIES`; there is one network for all of them. The names
-of their weights are in `keras_bert/checkpoints/families`.
+A family is a row of `FAMILIES`. The same code builds the networks of all
+families. The names of their weights are in `keras_bert/checkpoints/families`.
 """
 
 import dataclasses
@@ -23,18 +23,19 @@ ACTIVATIONS = {
     "silu": "silu",
     "tanh": "tanh",
 }
-# "gelu" has two names in transformers; the first one is the usual one.
+# The erf form has two names in transformers; the first one is usual.
 HUGGINGFACE_NAMES = {x: name for name, x in reversed(ACTIVATIONS.items())}
 
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """What a family of encoders has that BERT does not.
+    """How a family of encoders differs from BERT.
 
     Attributes:
         class_name: The beginning of the names of its classes in transformers.
         switches: The fields of `BertConfig` whose values differ from BERT's.
-        keys: The keys of its config.json whose names differ from the field's.
+        keys: Keys of its config.json -> the fields of `BertConfig` that have
+            other names.
         former_keys: Like `keys`, for the config.json of its first release.
         required: The only values that some keys of its config.json may have.
             An absent key has the first value.
@@ -76,13 +77,20 @@ def _unshifted(fields: Values) -> Values:
     }
 
 
+_ROPE_KEYS = """
+    factor original_max_position_embeddings partial_rotary_factor rope_theta
+    rope_type type
+""".split()
+
+
 def _rotary(values: Values) -> Values:
-    """Reads rope_parameters, or rope_scaling of older files."""
+    """Reads rope_parameters or, in older files, rope_scaling."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     theta = rope.get("rope_theta", values.get("rope_theta"))
     kind = rope.get("rope_type", rope.get("type", "default"))
-    if rope.get("partial_rotary_factor") not in (None, 1):
-        kind = "partial"
+    is_partial = rope.get("partial_rotary_factor") not in (None, 1)
+    if is_partial or rope.keys() - _ROPE_KEYS:
+        kind = "unknown"
     if kind == "default":
         return {"rope_theta": theta} if theta else {}
     factor = rope.get("factor", 1.0)
@@ -98,7 +106,8 @@ def _rotary(values: Values) -> Values:
         }
     raise InputError(
         f"The model config has the rotary positions {dict(rope)!r:.80}, but "
-        "the types default, linear and ntk are known here; give another model."
+        "this package supports only the types default, linear and ntk, with "
+        "rope_theta and factor; give another model."
     )
 
 
@@ -117,8 +126,8 @@ def _nomic(values: Values) -> Values:
     heads = values["num_attention_heads"]
     if values.get("head_dim") not in (None, values["hidden_size"] // heads):
         raise InputError(
-            f"The model config has a head_dim of {values['head_dim']}, but "
-            "must have hidden_size / num_attention_heads; give another model."
+            f"The model config has a head_dim of {values['head_dim']}, but it "
+            "must be hidden_size / num_attention_heads; give another model."
         )
     read = dict(_rotary(values))
     if (values.get("rotary_scaling_factor") or 1) != 1:
@@ -139,8 +148,8 @@ def _modern(values: Values) -> Values:
         every = later[0] if later else len(layers)
     if layers not in (None, _layer_types(count, every)):
         raise InputError(
-            f"The model config has the layer_types {layers!r:.80}, but every "
-            "n-th layer must have full attention, from the first on; give "
+            f"The model config has the layer_types {layers!r:.80}, but the "
+            "first and then every n-th layer must have full attention; give "
             "another model."
         )
     ropes = values.get("rope_parameters") or {}
@@ -155,8 +164,9 @@ def _modern(values: Values) -> Values:
     )
     if len(full) + len(local) > 2 or values.get("rope_scaling"):
         raise InputError(
-            "The model config scales rotary positions, which ModernBERT does "
-            "not have here; give a checkpoint without it."
+            "The model config scales rotary positions, which this package "
+            "does not support for ModernBERT; give a checkpoint without "
+            "scaling."
         )
     biases = {
         "attention_bias": "attention",
@@ -221,6 +231,7 @@ FAMILIES = {
             "n_heads": "num_attention_heads",
             "n_layers": "num_hidden_layers",
         },
+        required={"layer_norm_eps": (1e-12,)},  # transformers reads no other
         harmless="sinusoidal_pos_embds|(qa|seq_classif)_dropout",
     ),
     # Embeddings can be narrower than the network; no pooler.
@@ -243,8 +254,8 @@ FAMILIES = {
     # One segment; the first position is 2.
     "roberta": _ROBERTA,
     "xlm-roberta": dataclasses.replace(_ROBERTA, class_name="XLMRoberta"),
-    # As RoBERTa without segments; all layers share a bias of the attention
-    # scores, which depends on the distance.
+    # Like RoBERTa, without segments. All layers share biases on the attention
+    # scores, which depend on the distance between two tokens.
     "mpnet": Family(
         "MPNet",
         {
@@ -326,7 +337,7 @@ FAMILIES = {
         write=_one_rope,
     ),
     # Rotary positions, gated feed-forward (GeGLU), norms before each part, no
-    # biases, full attention in every third layer and near tokens in the others.
+    # biases; full attention in every third layer, local attention in the rest.
     "modernbert": Family(
         "ModernBert",
         {
@@ -362,5 +373,5 @@ FAMILIES = {
 
 
 def name_of(family: str) -> str:
-    """Returns the name of a row of `FAMILIES` for messages."""
+    """Returns the name of a family for use in messages."""
     return "BERT" if family == "bert" else family

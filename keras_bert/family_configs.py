@@ -19,7 +19,7 @@ _KEYS = """
     attention_probs_dropout_prob max_position_embeddings initializer_range
     layer_norm_eps directionality
 """.split()
-# The code of Alibaba-NLP/new-impl, which transformers has under another name.
+# The model_type of Alibaba-NLP/new-impl -> its name in transformers.
 _OTHER_NAMES = {"new": "gte"}
 _FAMILIES_OF_CLASSES = {
     **{family.class_name: name for name, family in FAMILIES.items()},
@@ -49,10 +49,10 @@ _HARMLESS_KEYS = re.compile(
 def family_of(values: Values) -> str:
     """Returns the family that the values of a config.json name.
 
-    Other families have similar keys and weight names, but compute other
-    outputs. Without a model_type, the architecture names the family.
+    Without a model_type, the architecture names the family.
 
-    Raises InputError if the family is not one of `FAMILIES`.
+    Raises InputError if the family is not one of `FAMILIES`: even with similar
+    keys and weight names, its network would compute other outputs.
     """
     named = values.get("model_type")
     for architecture in values.get("architectures") or ():
@@ -71,8 +71,8 @@ def family_of(values: Values) -> str:
 def as_of_bert(architecture: str) -> str:
     """Returns the BERT class with the same head.
 
-    "RobertaForMaskedLM" is "BertForMaskedLM". A class of another family stays
-    as it is.
+    For "RobertaForMaskedLM", it is "BertForMaskedLM". A class of an unknown
+    family stays as it is.
     """
     name = re.sub("^(TF|Flax)", "", architecture)
     begin = _CLASS.match(name)
@@ -115,28 +115,30 @@ def translate_huggingface(values: Values) -> dict[str, Any]:
 
 
 def _check_values(values: Values, name: str) -> None:
-    """Raises InputError for a value that no field of `BertConfig` holds."""
+    """Raises InputError for a value that no `BertConfig` can express."""
     family = FAMILIES[name]
     for key, known in family.required.items():
         if values.get(key, known[0]) not in known:
             raise InputError(
-                f"The model config has {key} {values[key]!r:.80}, but a "
-                f"network of the family {name} has {known[0]!r} here; give "
-                "another model."
+                f"The model config has {key}: {values[key]!r:.80}, but in the "
+                f"family {name}, this package supports only {known[0]!r}; "
+                "give another model."
             )
     hidden_act = values.get("hidden_act", "gelu")
     positions = values.get("position_embedding_type") or "absolute"
     if hidden_act not in [*ACTIVATIONS] or positions not in family.positions:
         raise InputError(
             f"hidden_act is {hidden_act!r} and position_embedding_type is "
-            f"{positions!r}, but the network built here has only absolute "
-            f"positions and {', '.join(ACTIVATIONS)}."
+            f"{positions!r}, but this package supports only "
+            f"absolute positions and {', '.join(ACTIVATIONS)}; give another "
+            "model."
         )
     for key in ("is_decoder", "add_cross_attention", "pruned_heads"):
         if values.get(key):
             raise InputError(
                 f"{key} is {values[key]}, but {name_of(name)} is an encoder "
-                "with the same number of heads in every layer."
+                "with the same number of heads in every layer; give another "
+                "model."
             )
     keys = {*_KEYS, *family.switches, *family.keys.values(), *family.required}
     keys |= {*family.former_keys.values()}
@@ -145,9 +147,9 @@ def _check_values(values: Values, name: str) -> None:
         if values[key] and not harmless.fullmatch(key):
             known_as = name_of(name)
             raise InputError(
-                f"The model config has {key} {values[key]!r:.80}, which "
+                f"The model config has {key}: {values[key]!r:.80}, which "
                 f"{known_as} does not have; give a checkpoint of {known_as}, "
-                "or remove it if the outputs do not depend on it."
+                "or remove this key if the outputs do not depend on it."
             )
 
 

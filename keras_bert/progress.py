@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from tqdm.auto import tqdm
 
-# In seconds. A log file gets a line at least this often.
+# The least time between two lines in the log, in seconds.
 _INTERVAL = 30
 
 
@@ -28,18 +28,18 @@ _INTERVAL = 30
 class Progress:
     """Shows the progress of a task; use it in a `with` statement.
 
-    On a terminal and in a notebook this is a tqdm bar. Elsewhere it is a line
-    in the log at least every 30 seconds, as long as `update` is called that
-    often: what is done, the speed, the time left, and the figures that `update`
-    was given.
+    On a terminal and in a notebook, it draws a tqdm bar. Elsewhere, `update`
+    writes a line to the log if the last line is at least 30 seconds old. The
+    line has the units done, the speed, the time left, and the figures that
+    `update` was given.
 
     Args:
-        description: What is done, such as "Training".
+        description: The name of the task, such as "Training".
         total: The number of units, or None if it is not known.
         unit: The unit in the plural, such as "steps".
-        initial: The units done by an earlier run.
-        bar: Whether there may be a bar. Without it, a terminal shows the log
-            lines, which do not disturb what else is written to it.
+        initial: The number of units that an earlier run has done.
+        bar: Whether a bar is allowed. Without one, a terminal shows the log
+            lines, which do not disturb other output.
     """
 
     description: str
@@ -64,8 +64,8 @@ class Progress:
         self._bar.leave = not self._bar.pos
         self._open = contextlib.ExitStack()
         self._last_line = time.monotonic()
-        # The time and the units of the first update. Before it, graphs are
-        # traced.
+        # The time of the first update, and the units done by then. The speed
+        # counts from there, because graphs are traced before.
         self._first: tuple[float, int] | None = None
 
     def __enter__(self) -> Self:
@@ -77,7 +77,7 @@ class Progress:
         self._open.close()
 
     def update(self, num_done: int, **figures: float) -> None:
-        """Counts `num_done` more units; `figures` are shown beside them."""
+        """Counts `num_done` more units, and shows the `figures` with them."""
         self._done += num_done
         shown = {name: f"{value:.4g}" for name, value in figures.items()}
         if shown:
@@ -106,11 +106,11 @@ class Progress:
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
-    """Shows the messages of this package in the log, INFO included.
+    """Shows this package's log messages, including those of level INFO.
 
     Use it in a `with` statement or as a decorator. By default, absl shows only
-    warnings. If the program has set up logging, this leaves it alone. If not,
-    it writes the lines to standard error, until the block ends.
+    warnings. If the program has set up logging itself, nothing changes. If not,
+    the lines go to standard error until the block ends.
     """
     logger = logging.getLogger("absl")
     if _is_set_up(logger):
@@ -134,7 +134,7 @@ def _is_set_up(logger: logging.Logger) -> bool:
         or logger.level != logging.NOTSET
         or logger.handlers
         or logging.root.level != logging.WARNING
-        # The first line of a log adds a handler of its own.
+        # `logging` itself adds such a handler at its first line.
         or not all(
             type(handler) is logging.StreamHandler
             and getattr(handler.formatter, "_fmt", None) == BASIC_FORMAT

@@ -1,4 +1,4 @@
-"""Imports TensorFlow quietly, in a command or a process that it starts."""
+"""Imports TensorFlow quietly, in commands and the processes they start."""
 
 import gc
 import importlib.util
@@ -17,8 +17,8 @@ def import_tensorflow() -> None:
     if not importlib.util.find_spec("tensorflow"):
         return
     # This allocator keeps its memory. The logits of a large vocabulary take
-    # hundreds of MB. Requesting them from the system at each step takes longer
-    # than computing them.
+    # hundreds of MB. Requesting this memory from the system at each step takes
+    # longer than computing the logits.
     os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
     # TensorFlow uses oneDNN by default only on a processor with AVX-512. With
     # AVX2, its matrix products are faster too.

@@ -61,7 +61,7 @@ def _register(keras: Any) -> None:
 
 
 def _loss(name: str) -> Callable:
-    """Returns a function that imports and calls one of `training.losses`."""
+    """Returns a function that imports a loss and calls it."""
 
     def loss(labels: Any, outputs: Any) -> Any:
         losses = importlib.import_module("keras_bert.training.losses")
@@ -72,7 +72,7 @@ def _loss(name: str) -> Callable:
 
 
 class _StandIn:
-    """Imports its class when Keras makes the first object of it."""
+    """Stands in for a class until Keras makes the first object of it."""
 
     def __init__(self, module: str, name: str):
         self._module = f"keras_bert.{module}"
@@ -84,7 +84,7 @@ class _StandIn:
 
 
 class _KerasFinder:
-    """Finds Keras as Python does, and registers after its import."""
+    """Finds Keras as Python does; registers the stand-ins after its import."""
 
     _is_searching = False
 

@@ -1,4 +1,4 @@
-"""Fields of settings, whose values are checked when an object is made."""
+"""Dataclasses of settings that check their values when they are created."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "bool": (bool, "True or False"),
     "str": (str, "a string"),
 }
-# In the order in which they are checked. NaN is within no limit.
+# The limits, in the order of the checks. NaN is within none of them.
 _LIMITS = {
     "above": (operator.gt, "above"),
     "minimum": (operator.ge, "at least"),
@@ -30,7 +30,7 @@ def setting(
     below: float | None = None,
     choices: tuple = (),
 ) -> Any:
-    """A field of a frozen dataclass that is a `CheckedSettings`.
+    """Returns a field for a frozen dataclass that is a `CheckedSettings`.
 
     A plain field that holds a number must be above 0. This function can set
     other limits: a `minimum`, a `maximum`, a number that the value must be
@@ -54,8 +54,8 @@ def setting(
 class CheckedSettings:
     """A base class for dataclasses that check their fields at creation.
 
-    A field is an int, a float, a str or a bool, or one of these or None.
-    Raises InputError if a field holds a wrong value.
+    A field is an int, a float, a str or a bool; its type may also allow None,
+    as in `int | None`. Raises InputError if a field holds a wrong value.
     """
 
     def __post_init__(self) -> None:
@@ -69,8 +69,8 @@ class CheckedSettings:
 
 
 def type_name(type_: Any) -> str:
-    """Returns a type as it is written, such as "int" or "int | None"."""
-    # A string is an annotation that is not evaluated.
+    """Returns the name of a type, such as "int" or "int | None"."""
+    # A string is an annotation that was not evaluated.
     return getattr(type_, "__name__", str(type_))
 
 
@@ -81,7 +81,7 @@ def _check(field: dataclasses.Field, value: Any) -> None:
     if kind not in _TYPES or (none and value is None):
         return
     types, expected = _TYPES[kind]
-    # Python takes True for an int.
+    # In Python, True is an int.
     is_wrong_bool = isinstance(value, bool) and kind != "bool"
     if is_wrong_bool or not isinstance(value, types):
         raise InputError(f"{field.name} is {value!r}, but must be {expected}.")

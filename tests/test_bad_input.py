@@ -49,7 +49,7 @@ def test_wrong_input_of_pretraining(script_folder, tmp_path):
         ({"bert_config_file": heads}, "12 is not a multiple of num_attention"),
         (
             {"bert_config_file": "bert_tyni"},
-            "No model named 'bert_tyni'; known",
+            "No model is named 'bert_tyni'; give",
         ),
         ({"checkpoint": tmp_path}, "No checkpoint at"),
     ):

@@ -81,7 +81,10 @@ def test_texts_can_be_arguments(served):
     ("args", "message"),
     [
         (["a text"], "{folder} is not an exported model"),
-        (["a", "--input_file=b"], "Give either texts or an --input_file."),
+        (
+            ["a", "--input_file=b"],
+            "Both texts and an --input_file were given; give only one of them.",
+        ),
         (
             ["a", "--runner=X"],
             "With --runner, give an --input_file and an --output_file.",

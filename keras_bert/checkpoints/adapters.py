@@ -1,6 +1,6 @@
-"""Checkpoints that hold adapters (LoRA) and heads, and name their base.
+"""Checkpoints that hold adapters (LoRA) and heads, and name their base model.
 
-`adapters.json`, beside the weights, says where the base model is, and holds a
+`adapters.json`, beside the weights, has the path of the base model and a
 fingerprint of its encoder. If you move the base model, edit the path there.
 """
 
@@ -29,8 +29,8 @@ class BaseModel:
     """The model that adapters belong to, as `adapters.json` describes it.
 
     Attributes:
-        base_checkpoint: The model: a path, a URL, `hf://owner/name` or the name
-            of a model in this package.
+        base_checkpoint: The path, URL or name of the model, such as
+            `hf://owner/name` or a model in this package.
         base_fingerprint: A hash of the encoder's weights, the same for every
             format of the checkpoint.
         lora_alpha: The adapters are multiplied by this number divided by their
@@ -54,7 +54,8 @@ class BaseModel:
     def beside(cls, file: Path) -> Self:
         """Reads the `adapters.json` beside a file of weights.
 
-        Raises FileNotFoundError if there is none, InputError if it is wrong.
+        Raises FileNotFoundError if there is none, and InputError if it is
+        damaged.
         """
         path = file.with_name(ADAPTERS_FILE)
         try:
@@ -74,9 +75,10 @@ def is_adapter(path: str) -> bool:
 
 
 def is_stored_with_adapters(path: str) -> bool:
-    """Returns whether a checkpoint of adapters holds the weight of a path.
+    """Returns whether a checkpoint of adapters holds the weight at a path.
 
-    It holds the adapters and the heads. The base model holds the rest.
+    Such a checkpoint holds the adapters and the heads; the base model holds
+    all other weights.
     """
     return is_adapter(path) or bool(heads_of([path]))
 
@@ -86,10 +88,10 @@ def has_adapters(paths: Iterable[str]) -> bool:
 
 
 def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
-    """Returns the arrays of the whole model: the base with the adapters.
+    """Returns the arrays of the base model with the adapters merged in.
 
-    `arrays` are what `file` holds. Raises InputError if the base is gone or
-    has other weights than in training.
+    `arrays` are the adapters and heads in `file`. Raises InputError if the base
+    model is missing, or its weights are not those of the training.
     """
     base = BaseModel.beside(file)
     try:
@@ -103,7 +105,7 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     if _fingerprint(base_file) != base.base_fingerprint:
         raise InputError(
             f"{file} was not trained on {base.base_checkpoint}; put the right "
-            f"base there, or write its path into {ADAPTERS_FILE}."
+            f"base model there, or write its path into {ADAPTERS_FILE}."
         )
     if has_adapters(base_arrays):
         base_arrays = merge_into_base(base_arrays, base_file)
@@ -129,7 +131,7 @@ def _merged(
 
 
 def _fingerprint(file: Path) -> str:
-    """Hashes the encoder."""
+    """Returns a hash of the encoder's weights in a checkpoint."""
     arrays = read_file(file)
     before = ""
     if has_adapters(arrays):

@@ -68,16 +68,16 @@ class Checkpoint:
 
     @functools.cached_property
     def checked_folder(self) -> Path:
-        """The folder, once its files match the checksums in it, if any.
+        """The folder, after a check of its files against any checksums in it.
 
-        Raises InputError if a file does not match.
+        Raises InputError if a file does not match its checksum.
         """
         check_is_undamaged(self.folder)
         return self.folder
 
     @functools.cached_property
     def config(self) -> BertConfig:
-        """The config: in the `.keras` file itself, or beside the weights.
+        """The config, from the `.keras` file itself or from beside the weights.
 
         If there is both a `bert_config.json` and a `config.json`, the file that
         belongs to the format of the weights is read; the log warns if the other
@@ -106,8 +106,8 @@ class Checkpoint:
                 difference = str(error)
             if difference:
                 logging.warning(
-                    "%s is read, because it belongs to the format of the "
-                    "weights; %s is not, and says something else: %s",
+                    "Reading %s, which belongs to the format of the weights, "
+                    "and ignoring %s, which differs: %s",
                     files[0],
                     other,
                     difference,
@@ -121,7 +121,7 @@ class Checkpoint:
 
     @functools.cached_property
     def arrays(self) -> Arrays:
-        """The weights under their paths.
+        """The weights by their paths in the network.
 
         Adapters are merged into the weights of their base model. The weights of
         sentence-transformers' Dense modules are included.
@@ -145,7 +145,7 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """The name `task.json` -> its text; empty if there is no such file.
+        """The text of `task.json` by its name; empty if there is no such file.
 
         A checkpoint with this file is a fine-tuned model. Raises InputError if
         the file is damaged.
@@ -159,14 +159,16 @@ class Checkpoint:
     def longest_sequence(
         self, bert_config: BertConfig, most: int | None = None
     ) -> int:
-        """Returns the most tokens that the tokenizer and the network take.
+        """Returns the longest sequence for tokenizer and network, in tokens.
 
-        It is at most `most`. Raises InputError if the setting of the tokenizer
-        is not a number.
+        It has at most `most` tokens. Raises InputError if the tokenizer's
+        `model_max_length` is not a number.
         """
         limits = [bert_config.max_position_embeddings, most]
         file = self.folder / "tokenizer_config.json"
-        length = read_json(file, is_needed=False).get("model_max_length")
+        values = read_json(file, is_needed=False)
+        # In transformers 2, the name of this key was max_len.
+        length = values.get("model_max_length", values.get("max_len"))
         if not isinstance(length or 0, (int, float)):
             raise InputError(
                 f"model_max_length in {file} is {length!r}, but must be a "

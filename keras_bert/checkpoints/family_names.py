@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from types import ModuleType
 
 import numpy as np
+from absl import logging
 
 from keras_bert.checkpoints.families import (
     bert,
@@ -39,10 +40,10 @@ _OF_ENCODER = (
 
 
 def without_prefix(name: str, family: str) -> str:
-    """Returns the name of a tensor as a file of an encoder has it.
+    """Returns the name of a tensor without the prefix of its family.
 
-    Only the prefix of the family itself is removed: a file with another prefix
-    is of another family.
+    Any other prefix stays, because it shows that the file belongs to another
+    family.
     """
     table = _TABLES[family]
     for prefix in (table.PREFIX, getattr(table, "FORMER_PREFIX", "")):
@@ -52,20 +53,36 @@ def without_prefix(name: str, family: str) -> str:
 
 def to_bert_names(
     stored: Mapping[str, StoredArray],
+    source: str,
     family: str,
     architectures: Collection[str],
 ) -> Arrays:
-    """Renames the tensors of a family; splits tensors that hold several.
+    """Renames a family's tensors to BERT's names, and splits joined tensors.
 
-    Names that the family does not have stay as they are. `architectures` are
-    BERT classes, such as "BertForMaskedLM".
+    Names that the family does not have stay as they are. An encoder's pooler is
+    left out if the head has a layer in its place. `source` is the file, for
+    messages. `architectures` are BERT classes, such as "BertForMaskedLM".
+
+    Raises InputError if two tensors get the same name.
     """
     heads = [x.partition("For")[2] for x in architectures]
     if not any(heads):
         is_lm = "decoder.bias" in stored
         heads = ["MaskedLM" if is_lm else "SequenceClassification"]
-    table = _TABLES[family].NAMES | _TABLES[family].HEADS.get(heads[0], {})
+    of_head = _TABLES[family].HEADS.get(heads[0], {})
+    table = _TABLES[family].NAMES | of_head
+    unused = [name for name in stored if name.startswith("pooler.")]
+    made = {of_head.get(name.rpartition(".")[0]) for name in stored}
+    if unused and "pooler.dense" in made:
+        logging.info(
+            "%s has %s, which its output layer does not read; they are left "
+            "out.",
+            source,
+            " and ".join(unused),
+        )
+        stored = {x: array for x, array in stored.items() if x not in unused}
     renamed: Arrays = {}
+    names: dict[str, str] = {}
     for name, array in stored.items():
         general, number = without_number(name)
         module, _, weight = general.rpartition(".")
@@ -75,6 +92,11 @@ def to_bert_names(
         parts = (new,) if isinstance(new, str) else new
         for i, part in enumerate(parts):
             part = (part + end).replace("{i}", number)
+            if (twin := names.setdefault(part, name)) != name:
+                raise InputError(
+                    f"{source} has {twin} and {name}, which are the same "
+                    "weight; remove one of them."
+                )
             renamed[part] = _part_of(array, i, len(parts))
     return renamed
 
@@ -82,7 +104,7 @@ def to_bert_names(
 def from_bert_names(
     arrays: Mapping[str, StoredArray], family: str, architecture: str
 ) -> tuple[Arrays, str]:
-    """Renames BERT's tensors for a family; returns the family's class too.
+    """Renames BERT's tensors for a family; returns them and the class name.
 
     Raises InputError if transformers has no such class.
     """

@@ -19,10 +19,10 @@ _WEIGHTS = (
     "tf_model.h5",
 )
 _FILES = (".safetensors", ".bin", ".h5", ".keras", ".index.json")
-# How the names of a TensorFlow checkpoint's files go on after their prefix.
+# The endings of a TensorFlow checkpoint's file names, after their prefix.
 _OF_TENSORFLOW = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 SCHEME = "hf://"
-# What is downloaded. Of the weights, it is the first that the repository has.
+# The first of these that a repository has is downloaded.
 _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
 # sentence-transformers keeps the files of each module in a folder, such as
 # 2_Dense; before 2021, even the network's files.
@@ -30,6 +30,7 @@ _BESIDE = (
     *"*config.json modules.json task.json tokenizer.json vocab.txt".split(),
     *"merges.txt sentencepiece.bpe.model vocab.json".split(),
     *"added_tokens.json special_tokens_map.json [0-9]*_*/*".split(),
+    "config_sentence_transformers.json",
 )
 # The models that come with the package, in folders beside this file.
 SHIPPED = "mini_en", "mini_ko_en"
@@ -50,8 +51,8 @@ def find_weights(checkpoint: str | Path) -> Path:
         )
     if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
         raise InputError(
-            f"The checkpoint is a {type(checkpoint).__name__}, but must be a "
-            "path; give first the model, then the path."
+            f"The checkpoint is of type {type(checkpoint).__name__}, but must "
+            "be a path; give the model first and the path second."
         )
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
@@ -76,8 +77,8 @@ def find_weights(checkpoint: str | Path) -> Path:
         return whole[-1] / _WEIGHTS[0]
     if prefixes:
         raise FileNotFoundError(
-            f"{path} holds {len(prefixes)} checkpoints; give the prefix of "
-            f"one, such as {prefixes[-1].with_suffix('')}."
+            f"{path} contains {len(prefixes)} checkpoints; give the prefix of "
+            f"one of them, such as {prefixes[-1].with_suffix('')}."
         )
     hint = ""
     if str(checkpoint) == "mini_en_base":
@@ -96,9 +97,9 @@ def find_weights(checkpoint: str | Path) -> Path:
 
 
 def _weight_folders(path: Path) -> tuple[Path, Path]:
-    """Returns the folder, and the folder of the network's module in it.
+    """Returns a folder, and the folder of the network's module in it.
 
-    sentence-transformers kept the network's weights in the latter before 2021.
+    Before 2021, sentence-transformers kept the network's weights in the second.
     """
     modules = read_json(path / "modules.json", list, is_needed=False)
     first = modules[0] if modules and isinstance(modules[0], dict) else {}
@@ -106,7 +107,7 @@ def _weight_folders(path: Path) -> tuple[Path, Path]:
     if not name.endswith(("Transformer", "BERT")):
         raise InputError(
             f"{path} is a sentence-transformers model whose network is "
-            f"{name}, but only Transformer can be read here; choose another "
+            f"{name}, but this package reads only Transformer; choose another "
             "model."
         )
     return path, path / str(first.get("path", "0_Transformer"))
@@ -121,8 +122,8 @@ def download(url: str) -> Path:
     apply.
 
     Args:
-        url: "hf://google-bert/bert-base-uncased", or with a branch, tag or
-            commit: "hf://google-bert/bert-base-uncased@main".
+        url: An address such as "hf://google-bert/bert-base-uncased". A branch,
+            tag or commit can follow: "hf://google-bert/bert-base-uncased@main".
 
     Raises:
         OSError: If the download fails.
@@ -151,15 +152,16 @@ def download(url: str) -> Path:
         if any(any(x.glob(weights)) for x in _weight_folders(Path(folder))):
             return Path(folder)
     raise FileNotFoundError(
-        f"{url} has none of model.safetensors, pytorch_model.bin and "
-        "tf_model.h5."
+        f"{url} has no model.safetensors, pytorch_model.bin or tf_model.h5; "
+        "choose another model."
     )
 
 
 def shipped_folder(checkpoint: str | Path) -> Path | None:
-    """Returns the folder of a model that is installed, such as mini_en.
+    """Returns the folder of an installed model, such as "mini_en", or None.
 
-    If the user has a file or a folder of this name, that comes first.
+    A file or folder of this name in the working directory takes precedence:
+    the result is then None.
     """
     name = str(checkpoint)
     if not name.isidentifier() or Path(name).exists():
@@ -211,6 +213,6 @@ def check_output_dir(output_dir: str | Path) -> None:
     names += [path.name for path in folder.glob("*ckpt*.index")]
     if names:
         raise InputError(
-            f"The output_dir {folder} holds {names[0]}, which would be "
+            f"The output_dir {folder} contains {names[0]}, which would be "
             "mistaken for the result of the run; give another folder."
         )

@@ -58,7 +58,7 @@ _TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 def from_google(
     stored: Mapping[str, names.StoredArray], source: str
 ) -> names.Arrays:
-    """Renames the weights of a checkpoint to ours; leaves the optimizer out.
+    """Renames a checkpoint's weights to ours; leaves the optimizer's out.
 
     Raises InputError if a variable does not belong to BERT; `source` names the
     file in the message.
@@ -101,7 +101,7 @@ def _table(heads: Mapping[str, str]) -> dict[str, names.Name]:
 
 
 def _merge_heads(path: str, array: names.StoredArray) -> names.StoredArray:
-    """Attention kernels [H, N, D] and [N, D, H], biases [N, D] -> H wide."""
+    """Reshapes attention kernels to [H, H] and biases to [H], N * D = H."""
     if "/attention/" not in path:
         return array
     if path.endswith("/bias"):

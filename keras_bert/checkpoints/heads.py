@@ -8,21 +8,22 @@ from absl import logging
 
 from keras_bert.checkpoints.names import Arrays, StoredArray
 
-# All other parts are heads. A checkpoint may lack them or have more of them
-# than the model: each task has its own, and an encoder can have no pooler.
+# The parts of the encoder; all other parts are heads. A checkpoint may have
+# fewer or more heads than the model: each task has its own heads, and an
+# encoder may have no pooler.
 _ENCODER = re.compile(
     r"(embeddings|flatten_tokens|layer_\d+|final_layer_norm"
     r"|relative_positions)(/|$)"
 )
-# The beginning of the names of the layers in ELECTRA's generator. They count as
-# heads of the discriminator, which is the encoder.
+# The prefix of the layers in ELECTRA's generator. They count as heads of the
+# discriminator, which is the encoder.
 GENERATOR = "generator_"
 # What output layers read. A model or a checkpoint can be whole without it.
 POOLERS = {"pooler", "token_head"}
 
 
 class HeadNames(NamedTuple):
-    """The names of the output layer of a kind in several formats.
+    """The names of one output layer in several formats.
 
     Attributes:
         path: The layer's name here, the first part of its weights' paths.
@@ -32,8 +33,8 @@ class HeadNames(NamedTuple):
         architecture: The class in transformers that has this head.
         num_outputs: The number of units that distinguishes this head from
             another head with the same name; None for any number.
-        is_left_out: Whether other formats cannot hold it, and leave it out with
-            a warning.
+        is_left_out: Whether only our own format can hold the layer. Other
+            formats leave it out, with a warning.
 
     Example:
         >>> (head,) = keras_bert.kinds.get_kind("span").hub.heads
@@ -88,7 +89,7 @@ def register_heads(heads: Iterable[HeadNames]) -> None:
 
 
 def known_heads() -> tuple[HeadNames, ...]:
-    """Returns the output layers of the builders and of all known kinds."""
+    """Returns the output layers of our builders and of all registered kinds."""
     return tuple(_HEADS)
 
 
@@ -103,16 +104,16 @@ def stored_heads(
     kernel: str,
     architectures: Collection[str] = (),
 ) -> dict[str, str]:
-    """Returns the output layers in a file: from our path to the name there.
+    """Returns the output layers in a file: our path -> the name in the file.
 
-    Several heads may have the same name there. Of the heads whose number of
-    outputs fits, one of the `architectures` comes first, and then a head for
-    exactly this number.
+    Several heads may have the same name in a file. Of the heads whose number of
+    outputs fits, a head of one of the `architectures` is preferred, and then a
+    head for exactly this number.
 
     Args:
         stored: The arrays of the file.
         form: The field of `HeadNames` with the names, such as "google".
-        kernel: The end of the name of a kernel, which is [outputs, H].
+        kernel: The end of a kernel's name. A kernel is [outputs, H].
         architectures: Classes in transformers.
     """
     best_first = sorted(
@@ -136,22 +137,22 @@ def is_left_out(path: str) -> bool:
 
 
 def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
-    """Leaves out the heads that only our own format has, with a warning."""
+    """Returns the arrays without the heads of our own format, and warns."""
     left_out = set(filter(is_left_out, heads_of(arrays)))
     if left_out:
         logging.warning(
-            "The format has no place for %s; it is left out.",
+            "Leaving out %s, which the format cannot store.",
             ", ".join(sorted(left_out)),
         )
     return without_heads(arrays, left_out)
 
 
 def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
-    """Adds the layers that ModernBERT's output layers read, for `paths`.
+    """Adds the prediction heads that a ModernBERT model with `paths` needs.
 
-    `paths` are a model's. transformers calls these layers `head` in each of its
-    classes, so a new classifier begins with the head of the masked LM, or of
-    another classifier.
+    Its output layers read their vectors through such a head. transformers calls
+    it `head` in each class, so a new classifier starts from the prediction head
+    of the masked LM or of another classifier.
     """
     given = heads_of(arrays)
     added = {}

@@ -31,8 +31,8 @@ from keras_bert.errors import InputError
 from keras_bert.families import name_of
 from keras_bert.family_configs import huggingface_values
 
-# The names of google-research/bert with dots, without the prefix "bert.", and
-# such names for what only other families have.
+# The names of google-research/bert with dots and without the prefix "bert.",
+# and similar names for weights that only other families have.
 _ENCODER = {
     path: name.removeprefix("bert/")
     .replace("/layer_", "/layer/")
@@ -51,14 +51,14 @@ _ENCODER = {
     "replaced_tokens/dense": "replaced_tokens.dense",
     "replaced_tokens/output": "replaced_tokens.output",
 }
-# Constants.
+# Constants in a file, which are not weights.
 _BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
-# What a wrapper puts before all names, such as torch.compile or a training
+# Prefixes of all names that a wrapper adds, such as torch.compile or a training
 # loop that holds the model in a field.
 _PREFIXES = ("module.", "_orig_mod.", "model.", "0.auto_model.")
-# The decoder of the masked LM, and what it is a copy of. No model here has a
-# decoder of its own: only an encoder or a model with another head can load a
-# checkpoint that has one.
+# The decoder of the masked LM, which is usually a copy of the weights in
+# _COPIES. If it is not, only an encoder or a model with another head can load
+# the checkpoint: no masked LM here has a decoder of its own.
 _DECODER = {"masked_lm/decoder": "cls.predictions.decoder"}
 UNTIED_DECODER = "masked_lm/decoder/kernel"
 UNTIED_BIAS = "masked_lm/decoder/bias"
@@ -66,7 +66,7 @@ _COPIES = {
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
-# The heads of a model without a task, and what transformers calls the model.
+# The heads of a model without a task -> the model's class in transformers.
 _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
@@ -74,12 +74,12 @@ _ARCHITECTURES = {
     ("replaced_tokens",): "BertForPreTraining",
     ("next_sentence",): "BertForNextSentencePrediction",
 }
-# What a `classifier` classifies if config.json does not say so: whole texts.
+# Without an architecture in config.json, a `classifier` classifies whole texts.
 _DEFAULT_ARCHITECTURE = "BertForSequenceClassification"
 
 
 def is_huggingface(names: Mapping[str, StoredArray]) -> bool:
-    """Returns whether names are Hugging Face's, with dots, not ours."""
+    """Returns whether names are Hugging Face's (dots), not ours (slashes)."""
     return not any("/" in name for name in names)
 
 
@@ -90,21 +90,21 @@ def from_huggingface(
     family: str,
     architectures: Collection[str],
 ) -> Arrays:
-    """Renames the tensors of any model of a family that transformers saved.
+    """Renames the tensors of a model that transformers saved to our paths.
 
     Args:
         stored: The tensors by their names.
         source: The file, for messages.
         family: A row of `keras_bert.families.FAMILIES`.
-        architectures: The BERT class with the same head, which says what a
-            `classifier` classifies. If it is empty, these are whole texts.
+        architectures: The BERT classes with the same head. They say what a
+            `classifier` classifies: by default, whole texts.
 
     Raises:
-        InputError: If a tensor does not belong to the family, or if there are
-            two for one weight.
+        InputError: If a tensor does not belong to the family, or if two tensors
+            belong to one weight.
     """
     plain = _without_prefixes(stored, source, family)
-    plain = to_bert_names(plain, family, architectures)
+    plain = to_bert_names(plain, source, family, architectures)
     for name, original in _COPIES.items():
         copy = plain.get(name)
         # transformers saves one of the two if they are the same.
@@ -122,7 +122,7 @@ def from_huggingface(
 def _without_prefixes(
     stored: Mapping[str, StoredArray], source: str, family: str
 ) -> Arrays:
-    """Renames the tensors as a new file of an encoder names them."""
+    """Returns the tensors under the names in a new file of the encoder."""
     prefix = ""
     while more := [
         x
@@ -151,7 +151,7 @@ def _without_prefixes(
 
 
 def has_untied_decoder(paths: Iterable[str]) -> bool:
-    """Returns whether the masked LM has a decoder that is not a copy."""
+    """Returns whether the masked LM has a decoder of its own, not a copy."""
     return not {UNTIED_DECODER, UNTIED_BIAS}.isdisjoint(paths)
 
 
@@ -166,9 +166,9 @@ def to_huggingface(
     heads = tuple(sorted(heads_of(arrays) - POOLERS))
     if "replaced_tokens" in heads and family != "electra":
         raise InputError(
-            "transformers has models that find replaced tokens in the family "
-            f"electra only, but this network is of the family {family}; give "
-            "a bert_config with the family electra before the training."
+            "transformers has a replaced-token head only in the family "
+            f"electra, but this network is of the family {family}; train with "
+            "a bert_config of the family electra."
         )
     architectures, outputs = _ARCHITECTURES.copy(), {}
     for head in known_heads():
@@ -190,7 +190,7 @@ def to_huggingface_config(
     """Returns the values of a config.json.
 
     Args:
-        config: The network.
+        config: The config of the network.
         architecture: The name of a class, such as "BertForPreTraining".
         labels: The names of a classifier's outputs, in order.
 

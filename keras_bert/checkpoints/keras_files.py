@@ -26,7 +26,7 @@ _OF_TABLE = """
 
 
 def read_keras(file: Path) -> Arrays:
-    """Reads a `.keras` file; Keras has merged its adapters into the weights.
+    """Reads the weights of a `.keras` file; adapters are merged into them.
 
     Raises InputError if Keras cannot load it.
     """
@@ -35,11 +35,11 @@ def read_keras(file: Path) -> Arrays:
     config_of_file(file)  # raises an error if the network is not one of ours
     try:
         network = keras.saving.load_model(file, compile=False)
-    # A file can name any class, whose errors can be any.
+    # A file can name any class, and the class can raise any error.
     except Exception as error:
         raise InputError(
-            f"Keras cannot load {file} ({_first_line(error)}); import the "
-            "file that defines its own layers first, or save it again."
+            f"Keras cannot load {file} ({_first_line(error)}); first import "
+            "the module that defines its custom layers, or save it again."
         ) from error
     return {
         path: array
@@ -114,13 +114,14 @@ def _config(values: Any, source: str) -> BertConfig:
         raise InputError(
             f"{source} is not a network of keras_bert.models: it has "
             f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks, or "
-            "these differ; give one of the functions build_*."
+            "their settings differ; give a network from one of the build_* "
+            "functions."
         )
     return configs.pop()
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields names and configs of the layers of our class, at any depth."""
+    """Yields name and config of each layer of our class, at any depth."""
     if isinstance(values, Mapping):
         if values.get("registered_name") == f"keras_bert>{name}":
             yield values["config"]["name"], values["config"]

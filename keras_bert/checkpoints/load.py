@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _ASK = "does the model config belong to this checkpoint?"
 _ASK_LABELS = (
-    "if it is for other labels, give new_head (--new_head) to train a new "
-    "output layer."
+    "if the checkpoint is for other labels, give new_head (--new_head) to "
+    "train a new output layer."
 )
 
 
@@ -58,21 +58,21 @@ def load_checkpoint(
             prefix (`bert_model.ckpt`). Any of these can be a URL, such as
             `s3://bucket/run` (extra `storage`). `hf://owner/name` is a Hub
             model (extra `hub`).
-        new_head: Whether all parts of the model but the encoder and its pooler
-            keep their random weights, because the checkpoint has an output
-            layer for other labels.
+        new_head: Whether only the encoder and its pooler are loaded, and all
+            other parts keep their random weights. Use it if the checkpoint has
+            an output layer for other labels.
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
         InputError: If a weight is missing, unused or of another shape. Only
-            whole heads may be absent, and the log warns of one that keeps its
-            random weights.
+            whole heads may be absent; the log warns if one keeps its random
+            weights.
     """
     file, absent = _load(model, checkpoint, new_head)
     if absent:
         logging.warning(
-            "%s has no %s, so these keep random weights; train the model "
-            "before you use these outputs.",
+            "%s has no %s, so these weights stay random; train the model "
+            "before you use its outputs.",
             file,
             " and no ".join(sorted(absent)),
         )
@@ -88,7 +88,7 @@ def load_to_train(
     _, absent = _load(model, checkpoint, new_head)
     if absent:
         heads = " and ".join(sorted(absent))
-        logging.info("Training starts from random weights of the %s.", heads)
+        logging.info("Training starts with random weights in the %s.", heads)
 
 
 def load_whole(
@@ -98,8 +98,8 @@ def load_whole(
     file, absent = _load(model, checkpoint)
     if absent:
         raise InputError(
-            f"{file} has no weights of {' and '.join(sorted(absent))}, so it "
-            "cannot answer; train it first, or give another model."
+            f"{file} has no weights for {' and '.join(sorted(absent))}, so it "
+            "cannot predict; train it first, or give another model."
         )
 
 
@@ -108,7 +108,7 @@ def _load(
     checkpoint: str | Path | Checkpoint,
     new_head: bool = False,
 ) -> tuple[Path, set[str]]:
-    """Loads what there is; returns the file and the heads without weights."""
+    """Loads the weights; returns their file and the heads that it lacks."""
     checkpoint = Checkpoint.of(checkpoint)
     file, weights = checkpoint.file, weights_by_path(model)
     arrays = with_prediction_heads(checkpoint.arrays, weights)
@@ -118,7 +118,7 @@ def _load(
         raise InputError(
             f"The masked-LM head of {file} has a decoder that differs from the "
             "word embeddings and the output bias, which this model uses; load "
-            "an encoder."
+            "only the encoder."
         )
     missing = weights.keys() - arrays.keys()
     unused = arrays.keys() - weights.keys()
@@ -133,7 +133,7 @@ def _load(
             raise InputError(
                 f"{file} {what} {wrong[0]} ({len(wrong)} in all); {_ASK}"
             )
-    # A config that does not fit shows in the encoder too.
+    # The encoder comes first: an error there shows that the config is wrong.
     loaded = sorted(
         weights.keys() & arrays.keys(), key=lambda x: (len(heads_of([x])), x)
     )
@@ -141,27 +141,28 @@ def _load(
         if tuple(weights[path].shape) != arrays[path].shape:
             is_output = heads_of([path]) - POOLERS
             raise InputError(
-                f"{file} has {path} of shape {arrays[path].shape}, the model "
-                f"of {tuple(weights[path].shape)}; "
+                f"{path} has shape {arrays[path].shape} in {file}, but shape "
+                f"{tuple(weights[path].shape)} in the model; "
                 f"{_ASK_LABELS if is_output else _ASK}"
             )
     _warn_of_another_config(model, checkpoint)
     for path in loaded:
         weights[path].assign(arrays[path].read())
-    # Heads that only our own format has usually start from their first weights.
+    # Other formats lack the heads of our own format, so these are not reported.
     return file, {h for h in absent if not is_left_out(h)}
 
 
 def _warn_of_another_config(
     model: "keras.Model", checkpoint: Checkpoint
 ) -> None:
-    # A network that is not from keras_bert.models, or weights without a config.
+    # Nothing to compare: a network that is not from keras_bert.models, or
+    # weights without a config.
     with contextlib.suppress(FileNotFoundError, InputError):
         config = config_of_network(model)
         if difference := config.difference(checkpoint.config):
             logging.warning(
-                "The network and the config beside %s differ, so the outputs "
-                "will too: %s.",
+                "The network differs from the config beside %s, so its "
+                "outputs will differ too: %s.",
                 checkpoint.file,
                 difference,
             )

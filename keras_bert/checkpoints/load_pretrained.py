@@ -73,14 +73,14 @@ def load_pretrained(
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
-            By default what the checkpoint says, but not more than 128.
+            By default, the limit of the checkpoint, but at most 128.
         vocab_file: The vocabulary; by default the one beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If these do not belong together, or if the network has
+        InputError: If the files do not belong together, or if the network has
             fewer positions than `max_seq_length`.
     """
     checkpoint = Checkpoint.of(checkpoint)

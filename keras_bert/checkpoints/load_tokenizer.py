@@ -9,6 +9,7 @@ from typing import Any
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.sentence_transformers import transformer_file
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_files import read_values
@@ -27,10 +28,10 @@ def load_tokenizer(
     do_lower_case: bool | None = None,
     special_tokens_in_text: bool | None = None,
 ) -> Any:
-    """Loads the tokenizer of a checkpoint, or the one for a vocabulary.
+    """Loads the tokenizer of a checkpoint or of a vocabulary file.
 
-    The tokenizer follows the files beside the weights. A file with a setting
-    that this package does not support is refused.
+    The files beside the weights define the tokenizer. If they have a setting
+    that this package does not support, they are refused.
 
     It is a `BertTokenizer`. Where TensorFlow is not installed, it is a
     `ListTokenizer` from keras_bert.text.without_tensorflow, which turns lists
@@ -50,9 +51,10 @@ def load_tokenizer(
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained, or else as the vocabulary suggests. The log
             says if the vocabulary decided.
-        special_tokens_in_text: Whether "[MASK]" in a text is the special token,
-            as in transformers; by default as the tokenizer was saved, or else
-            False, so that no user can put one into a text.
+        special_tokens_in_text: Whether "[MASK]" in a text becomes the special
+            token, as in transformers. By default, the saved tokenizer decides;
+            if it does not say, False, so that no user can put a special token
+            into a text.
 
     Raises:
         FileNotFoundError: If the checkpoint or vocabulary is missing.
@@ -117,7 +119,7 @@ def resolve_tokenizer_settings(
         if told.get("do_lower_case", do_lower_case) != do_lower_case:
             logging.warning(
                 "%s was trained with do_lower_case=%s, but do_lower_case=%s "
-                "was given; leave it out unless this is meant.",
+                "was given; leave it out unless you mean it.",
                 source,
                 told["do_lower_case"],
                 do_lower_case,
@@ -127,11 +129,11 @@ def resolve_tokenizer_settings(
     if "do_lower_case" not in told:
         pieces = load_vocab(vocab_file, settings)
         capitals = capitals_of(pieces)
-        # An uncased vocabulary may have a few, such as added pieces.
+        # An uncased vocabulary may have a few capitals, as in added pieces.
         is_lower = len(capitals) <= len(pieces) / 100
         logging.warning(
-            "No file says the case of %s. Text is %s, because %d of its %d "
-            "word pieces have a capital; give do_lower_case=%s if this is "
+            "No file says whether %s is cased. Text is %s, because %d of the "
+            "%d word pieces have a capital; give do_lower_case=%s if this is "
             "wrong.",
             vocab_file,
             "lower-cased" if is_lower else "not lower-cased",
@@ -155,8 +157,8 @@ def tokenizer_values(checkpoint: str | Path | Checkpoint) -> dict[str, Any]:
     parts = Path(str(checkpoint.place)).parts
     if in_name := _CASE_IN_NAME.search("/".join(parts[-2:])):
         told.setdefault("do_lower_case", in_name[1] is not None)
-    # sentence-transformers can lower-case a text before its tokenizer.
-    file = checkpoint.folder / "sentence_bert_config.json"
+    # sentence-transformers can lower-case a text before it is tokenized.
+    file = transformer_file(checkpoint.folder)
     beside = read_json(file, is_needed=False)
     if beside.get("do_lower_case", False):
         if told.get("strip_accents") is None:

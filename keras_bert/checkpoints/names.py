@@ -1,4 +1,4 @@
-"""Arrays under their names in a file <-> under the paths of our weights."""
+"""Arrays by their names in a file <-> arrays by the paths of our weights."""
 
 import dataclasses
 import re
@@ -19,7 +19,7 @@ _LAYER = re.compile(r"(?<![a-z])(layers?[_.])(\d+)(?=[/.])")
 class StoredArray:
     """An array in a file, read on demand.
 
-    Weights are read one by one, so a big checkpoint is never all in memory.
+    Weights are read one by one, so memory never holds a whole checkpoint.
 
     Attributes:
         shape: The shape, known without reading the array.
@@ -37,7 +37,10 @@ class StoredArray:
         return self is other or np.array_equal(self.read(), other.read())
 
     def finite(self, name: str, file: Path) -> Self:
-        """Returns an array that raises InputError if a number is not finite."""
+        """Returns an array that refuses, when it is read, non-finite numbers.
+
+        It raises InputError; `name` and `file` are for the message.
+        """
 
         def read() -> np.ndarray:
             array = self.read()
@@ -75,9 +78,9 @@ def weight_names(
             is a weight, a path that ends with "layer_norm" is a layer norm, and
             any other path is a dense layer.
         transposed: Whether the kernels are stored as [units, inputs].
-        ends: What comes after the name of a module for its `kernel`, `bias`,
-            `gamma` or `beta`; by default the same as in our paths, such as
-            "/kernel". For `embeddings`, by default nothing.
+        ends: The ending that follows the name of a module for its `kernel`,
+            `bias`, `gamma`, `beta` or `embeddings`. By default, it is the same
+            as in our paths, such as "/kernel"; for `embeddings`, it is empty.
     """
     names = {}
     for path, name in modules.items():
@@ -101,7 +104,10 @@ def to_paths(
     source: str,
     family: str = "bert",
 ) -> Arrays:
-    """Renames arrays of a file; raises InputError for an unknown name."""
+    """Renames a file's arrays to our paths; refuses an unknown name.
+
+    `source` names the file in the InputError.
+    """
     return _renamed(
         dict(sorted(stored.items())),
         {name: (path, flag) for path, (name, flag) in names.items()},
@@ -115,7 +121,7 @@ def to_paths(
 def to_names(
     arrays: Mapping[str, StoredArray], names: Mapping[str, Name]
 ) -> Arrays:
-    """Renames our arrays; raises InputError for one without a name."""
+    """Renames our arrays; raises InputError if one has no name in `names`."""
     return _renamed(
         arrays,
         names,

@@ -19,21 +19,21 @@ import numpy as np
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 
-# The scales of a weight are stored under its path and an ending that shows the
-# number of bits.
+# The scales of a weight are stored under its path plus an ending, which shows
+# the number of bits.
 SCALES = (_SCALE, _SCALE_OF_4_BITS) = (".scale", ".scale_of_4_bits")
 # What may have 4 bits: the word embeddings and the feed-forward networks, which
 # are most of the weights. Attention would lose more accuracy.
 _MAY_HAVE_4_BITS = re.compile(
     r"word_embeddings$|layer_\d+/(intermediate|gate|output)/kernel$"
 )
-# The scales that are tried for 4 bits, in parts of the largest one.
+# The scales that are tried for 4 bits, as fractions of the largest scale.
 _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _SMALLEST_SCALE = np.float32(1e-30)
 
 
 def quantize(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
-    """Rounds matrices, and adds their scales; see `dequantize`.
+    """Returns the weights with rounded matrices, and the matrices' scales.
 
     Args:
         arrays: Weights under the paths of the network.
@@ -73,7 +73,7 @@ def dequantize(stored: Mapping[str, StoredArray], source: str) -> Arrays:
         if not numbers or len(shape) != 2 or scale.shape not in fitting:
             raise InputError(
                 f"{source} has {name} of shape {scale.shape}, but no "
-                f"{path} that it fits; copy the file again."
+                f"{path} of a matching shape; copy the file again."
             )
         arrays[path] = _expanded(numbers, scale)
     return arrays

@@ -23,8 +23,8 @@ from keras_bert.family_configs import as_of_bert, translate_huggingface
 from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import full_disk_named, read_json
 
-# The path of a dataset is LAYER/MODEL_CLASS/MODULE/...:0. Layers of a model
-# with a language-model head repeat the embeddings that they share.
+# The path of a dataset in an H5 file is LAYER/MODEL_CLASS/MODULE/...:0. In a
+# model with a language-model head, several layers repeat the shared embeddings.
 _DATASET = re.compile(
     r"[^/]+/tf_[^/]+/(?P<module>.+)/"
     r"(?P<weight>beta|bias|embeddings|gamma|kernel|weight):0"
@@ -35,12 +35,22 @@ _FEW_BITS = ("I8", "U8", "F4", "F6_", "F8_")
 
 
 def read_file(file: Path) -> Arrays:
-    """Reads a file that `find_weights` found, and nothing beside it."""
+    """Reads a file that `find_weights` found, under the paths of our weights.
+
+    For Hugging Face's names, it reads the config.json beside the file too.
+    Adapters are not merged.
+    """
     stored = read_arrays(file)
     if _reader(file) is _read_tensorflow:
         return from_google(stored, str(file))
     if not is_huggingface(stored):
         return stored
+    if (adapters := file.parent / "adapter_config.json").is_file():
+        raise InputError(
+            f"{adapters} belongs to peft adapters, which this package does "
+            "not read; merge them with peft's merge_and_unload, and save the "
+            "model."
+        )
     values = read_json(file.parent / "config.json", is_needed=False)
     # This refuses a network that is not one of ours.
     family = translate_huggingface(values)["family"]
@@ -81,7 +91,10 @@ def fingerprint_of(checkpoint: str | Path) -> str:
 def hash_arrays(
     arrays: Mapping[str, StoredArray], paths: Iterable[str], before: str = ""
 ) -> str:
-    """Hashes a text, and then arrays in float32, in the order of the paths."""
+    """Hashes the text `before`, and then the arrays of the sorted `paths`.
+
+    Arrays are hashed in float32.
+    """
     digest = hashlib.blake2b(before.encode(), digest_size=16)
     for path in sorted(paths):
         array = np.ascontiguousarray(arrays[path].read(), "<f4")
@@ -93,7 +106,8 @@ def hash_arrays(
 def read_safetensors(file: Path) -> Arrays:
     """Reads a `.safetensors` file; raises InputError if it is damaged."""
     try:
-        # The default maps the file into memory, which then counts it twice.
+        # By default, the file is mapped into memory and counts there too,
+        # beside its arrays.
         opened = safetensors.safe_open(file, framework="np", backend="pread")
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
@@ -112,8 +126,8 @@ def read_safetensors(file: Path) -> Arrays:
         is_ours = any(name + x in stored for x in SCALES)
         if dtype.startswith(_FEW_BITS) and not (is_ours and dtype[0] in "IU"):
             raise InputError(
-                f"{file} has {name} as {dtype}, as another package quantized "
-                "it; give the checkpoint before it was quantized."
+                f"{file} stores {name} as {dtype}, because another package "
+                "quantized it; give the checkpoint from before."
             )
     return dequantize(stored, str(file))
 
@@ -150,10 +164,10 @@ def read_pytorch(file: Path) -> Arrays:
             f"{file} is a PyTorch file, which only torch reads; pip install "
             "'keras-bert-tf[torch]', or get the weights as safetensors."
         ) from error
-    # Before 2.6, such a file could run code anyway (CVE-2025-32434).
+    # Before torch 2.6, such a file could run code anyway (CVE-2025-32434).
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
         raise InputError(
-            f"torch {torch.__version__} does not read {file} safely; install "
+            f"torch {torch.__version__} cannot read {file} safely; install "
             "torch 2.6 or later, or get the weights as safetensors."
         )
     try:
@@ -174,10 +188,10 @@ def read_pytorch(file: Path) -> Arrays:
 
 
 def read_h5(file: Path) -> Arrays:
-    """Reads the `tf_model.h5` that a TensorFlow class of transformers wrote.
+    """Reads a `tf_model.h5` that one of transformers' TensorFlow classes wrote.
 
-    transformers removed these classes in its release 5. The names returned are
-    the ones that its PyTorch classes give to the same weights.
+    transformers removed these classes in release 5. The arrays get the names
+    that its PyTorch classes give to the same weights.
 
     Raises InputError if the file is damaged or another program wrote it.
     """
@@ -226,10 +240,10 @@ def _opened(file: Path) -> Iterator[h5py.File]:
     try:
         with h5py.File(file, "r") as opened:
             yield opened
-    except Exception as error:  # h5py raises any kind of damage
+    except Exception as error:  # damage makes h5py raise any error
         reason = " ".join(str(error).split())
         raise InputError(
-            f"{file} is not a whole tf_model.h5 of transformers ({reason}); "
+            f"{file} is not a whole transformers tf_model.h5 ({reason}); "
             "copy it again."
         ) from error
 

@@ -18,6 +18,12 @@ from keras_bert.io.whole_files import read_json
 MODULES_FILE = "modules.json"
 CONFIG_FILE = "config_sentence_transformers.json"
 TRANSFORMER_FILE = "sentence_bert_config.json"
+# The first of these that exists is read.
+_TRANSFORMER_FILES = [
+    f"sentence_{name}_config.json"
+    for name in "bert roberta distilbert camembert albert xlm-roberta "
+    "xlnet".split()
+]
 # The values that a key may have, the default first; None for any value.
 Known = Mapping[str, Sequence | None]
 CONFIG: Known = {
@@ -35,7 +41,7 @@ _CROSS_ENCODER: Known = {
     "similarity_fn_name": (None,),
     "truncate_dim": (None,),
     "activation_fn": None,
-    "keep_in_fp32_modules": None,  # all of ours compute in float32
+    "keep_in_fp32_modules": None,  # here, all modules compute in float32
 }
 # The PyTorch options, in model_args and the like, that change no result.
 _OPTIONS = (
@@ -51,7 +57,7 @@ _KERNEL, _BIAS = "linear.weight", "linear.bias"
 
 
 def modules_folder(folder: Path) -> Path | None:
-    """Returns the folder with modules.json: `folder` or the one above it."""
+    """Returns the folder with modules.json: `folder`, its parent, or None."""
     if (folder / MODULES_FILE).is_file():
         return folder
     if (folder.parent / MODULES_FILE).is_file():
@@ -74,7 +80,10 @@ def read_modules_file(root: Path) -> list[dict[str, Any]]:
 
 
 def module_class(module: dict[str, Any]) -> str:
-    """Returns the class of a module, with the name of a foreign library."""
+    """Returns the class of a module, such as "Pooling".
+
+    The class of a foreign library keeps the name of its library.
+    """
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
     name = name.rpartition(".")[2] if is_known else module["type"]
@@ -99,9 +108,8 @@ def read_known(
         if choices is not None and value not in choices:
             only = " or ".join(repr(x) for x in choices if x is not None)
             raise InputError(
-                f"{file} has {name} {value!r:.200}, but only "
-                f"{only or 'a file without it'} can be read here; choose "
-                "another model."
+                f"{file} has {name}: {value!r:.200}, but this package reads "
+                f"only {only or 'files without it'}; choose another model."
             )
         known_values[name] = value
     return known_values
@@ -114,7 +122,7 @@ def is_cross_encoder(root: Path) -> bool:
 
 
 def read_cross_encoder(root: Path) -> dict[str, Any]:
-    """Returns the values of a CrossEncoder's config; defaults without one.
+    """Returns the values of a CrossEncoder's config, or else the defaults.
 
     Raises InputError if the CrossEncoder has modules besides the network.
     """
@@ -123,35 +131,46 @@ def read_cross_encoder(root: Path) -> dict[str, Any]:
         if names != ["Transformer"]:
             raise InputError(
                 f"{root} is a CrossEncoder with the modules "
-                f"{', '.join(names) or '(none)'}, but only one with a "
-                "Transformer can be read here; choose another model."
+                f"{', '.join(names) or '(none)'}, but this package reads only "
+                "a CrossEncoder whose single module is a Transformer; choose "
+                "another model."
             )
     return read_known(root / CONFIG_FILE, _CROSS_ENCODER)
 
 
-def read_max_seq_length(folder: Path, task: str) -> Any:
-    """Returns the longest sequence that is set beside the weights, or None.
+def transformer_file(folder: Path) -> Path:
+    """Returns the file about the network beside the weights; it may not exist.
 
-    Raises InputError if the network is for another task, or has options.
+    Old releases named it after the family of the network.
+    """
+    files = [folder / name for name in _TRANSFORMER_FILES]
+    return next((file for file in files if file.is_file()), files[0])
+
+
+def read_max_seq_length(folder: Path, task: str) -> Any:
+    """Returns the `max_seq_length` in the file beside the weights, or None.
+
+    Raises InputError if the network is for another task, or the file has an
+    unknown option.
     """
     output, module_output = _MODULE_OUTPUTS[task]
     of_text = {"text": {"method": "forward", "method_output_name": output}}
     known: Known = {
         "max_seq_length": None,
-        "do_lower_case": None,  # the tokenizer obeys
+        "do_lower_case": None,  # the tokenizer applies it
         "unpad_inputs": None,
         "transformer_task": (task,),
         "modality_config": (of_text,),
         "module_output_name": (module_output,),
     }
-    return read_known(folder / TRANSFORMER_FILE, known)["max_seq_length"]
+    return read_known(transformer_file(folder), known)["max_seq_length"]
 
 
 def read_dense_modules(folder: Path) -> Arrays:
     """Returns the weights of the Dense modules beside a folder's weights.
 
-    `build_embedder` has them in the layers `dense_0`, `dense_1` and so on.
-    A module without a bias gets a bias of zeros.
+    They are the weights of `build_embedder`'s layers `dense_0`, `dense_1` and
+    so on. A module without a bias gets a bias of zeros.
 
     Raises:
         FileNotFoundError: If the file of a module is missing.
@@ -175,16 +194,17 @@ def read_dense_modules(folder: Path) -> Arrays:
 def write_dense_modules(
     folder: Path, arrays: Mapping[str, StoredArray]
 ) -> None:
-    """Writes the weights of `dense_0`, `dense_1` and so on, if there are any.
+    """Writes the weights of the layers `dense_0`, `dense_1` and so on.
 
-    modules.json names their folders. Raises InputError if the weights of a
-    folder are missing.
+    The folders to write are the Dense modules in modules.json, if any. Raises
+    InputError if there are no weights for one of them.
     """
     for i, module in enumerate(_dense_folders(folder)):
         if f"dense_{i}/kernel" not in arrays:
             raise InputError(
-                f"The checkpoint has no weights of the layer dense_{i}, which "
-                "the setting dense asks for; train it first, or leave it out."
+                f"The checkpoint has no weights for the layer dense_{i} that "
+                "the setting dense requires; train the layer first, or leave "
+                "the setting out."
             )
         stored = {
             _KERNEL: arrays[f"dense_{i}/kernel"].transposed,

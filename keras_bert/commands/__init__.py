@@ -1,1 +1,1 @@
-"""The command `keras-bert`: one subcommand per file, flags in, one call out."""
+"""The command `keras-bert`, with a module for each subcommand."""

@@ -6,7 +6,7 @@ r"""Learns a vocabulary of word pieces from text files.
 Args:
     output_file: The new vocab.txt.
     vocab_size: The maximum number of word pieces.
-    do_lower_case: Whether to lower-case and strip accents.
+    do_lower_case: Whether to lower-case the text and remove its accents.
 """
 
 import keras_bert

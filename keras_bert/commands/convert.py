@@ -3,16 +3,17 @@ r"""Converts a checkpoint to another format; int8 and int4 round the weights.
     keras-bert convert --to=huggingface \
         --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
 
---to=sentence_transformers writes a model of the kind embedding, or a
-pre-trained one with --pooling, --normalize and --max_seq_length. --prompts
-gives the prompts, such as '{"query": "query: "}'.
+--to=sentence_transformers converts a model of the kind embedding, or a
+pre-trained model. --pooling, --normalize, --max_seq_length and --prompts set
+how a text becomes a vector. --prompts is JSON, such as '{"query": "query: "}'.
 
 Args:
-    input: A folder, a file, a prefix or hf://owner/name.
+    input: The checkpoint: a folder, a file, a TensorFlow prefix or
+        hf://owner/name.
     output: The new folder.
     to: The new format: google_tf1, huggingface (transformers), keras (this
-        package), int8 (this package, rounded to a quarter of the bytes), int4
-        (the same, with 4 bits for word embeddings and feed-forward networks)
+        package), int8 (like keras, rounded to a quarter of the bytes), int4
+        (like int8, with 4 bits for word embeddings and feed-forward networks)
         or sentence_transformers.
 """
 

@@ -12,8 +12,8 @@ Args:
     checkpoint: The checkpoint that will be trained; its tokenizer is used.
     vocab_file: The vocab.txt; by default, the file beside the checkpoint.
     do_lower_case: Whether the vocabulary is uncased; by default, as the
-        checkpoint says, or else as the vocabulary suggests: it is cased if a
-        piece has a capital.
+        checkpoint says. If the checkpoint does not say, a vocabulary with a
+        capital letter is cased.
     num_workers: The number of processes; it does not change the records.
 """
 

@@ -9,24 +9,26 @@ r"""Trains a small network to reproduce a large one's vectors, without labels.
 
 With --hidden_layer_map, --relation_layer_map or --score_layer_map, the network
 also learns from the teacher's layers. The teacher's vocabulary must then have
-all pieces of the network's vocabulary.
+all word pieces of the network's vocabulary.
 
-A line is a text. With --field, it is a JSON object with this field, or has
-tab-separated columns. Repeat the command to resume a stopped run.
+Each line is a text. With --field, each line is a JSON object with this field,
+or a row of tab-separated columns. Repeat the command to resume a stopped run.
 
 Args:
     teacher: A fine-tuned model of the kind embedding, a
         sentence-transformers folder, or a pre-trained checkpoint.
     checkpoint: The initial weights, with their config and vocabulary.
-    input_file: Files or globs, separated by commas; may be .gz.
+    input_file: The text files or globs, separated by commas; the files may be
+        .gz.
     output_dir: A folder for checkpoints, metrics and the best model.
-    field: The field with the text, or several, such as title,text; by default
-        the whole line.
-    dense: Layers after the pooling of the small network, such as 384:linear,
-        if its vectors have another size.
+    field: The field with the text, or several fields, such as title,text; by
+        default, the whole line is the text.
+    dense: The layers after the small network's pooling, such as 384:linear.
+        They are needed if the teacher's vectors have a different size.
     cache_dir: A local folder for the teacher's vectors and the encoded texts;
         by default, the folder `encoded` in output_dir.
-    overwrite_output_dir: Start over if output_dir already contains a run.
+    overwrite_output_dir: Whether to start over if output_dir already contains a
+        run.
 """
 
 import keras_bert

@@ -1,4 +1,4 @@
-r"""Writes the vector of each text of files to a .npy file.
+r"""Writes a vector for each text in files to a .npy file.
 
     keras-bert embed --input_file='texts/*.txt.gz' --output_file=vectors.npy
     keras-bert embed --checkpoint=finetuned --field=title \
@@ -7,10 +7,10 @@ r"""Writes the vector of each text of files to a .npy file.
         --prompts='{"query": "query: "}' \
         --input_file=queries.txt --output_file=queries.npy
 
-A line is a text. With --field, it is a JSON object with this field, or has
-tab-separated columns, which the first line of each file names; a .csv file may
-have commas and quotes. The output file appears when it is complete. If the
-command is killed, run it again: it continues.
+Each line is a text. With --field, each line is a JSON object with this field,
+or a row of tab-separated columns; the first line of the file then names the
+columns. A .csv file may have commas and quotes. The output file appears when it
+is complete. If the command is killed, run it again: it continues.
 
 With --layers, the command writes the hidden states of each token, as
 extract_features.py in google-research/bert does. A line may then be a pair of
@@ -26,10 +26,11 @@ Args:
     input_file: The files or globs, separated by commas; they may be .gz.
     output_file: The new file, a .npy, or a .jsonl with --layers.
     field: The field with the text, or several fields, such as title,text; by
-        default, the whole line.
+        default, the whole line is the text.
     prompt_name: The name of the prompt before each text, such as query or
         document; by default, the model's default prompt.
-    dimensions: The size to which each vector is cut.
+    dimensions: The size to which each vector is cut; by default, vectors are
+        not cut.
     layers: The layers whose hidden states are written, separated by commas: -1
         is the last layer, 0 the first.
     batch_size: The number of texts in a batch.
@@ -67,8 +68,8 @@ def run(
     for name in ("pooling", "normalize", "dimensions"):
         if layers and flags[name].value is not None:
             raise keras_bert.InputError(
-                f"--{name} makes the vector of a text, but --layers writes "
-                "hidden states of tokens; leave one of the two out."
+                f"--{name} is for vectors of texts, but --layers writes "
+                "hidden states of tokens; leave one of them out."
             )
     embedder = keras_bert.load_embedder(
         checkpoint,
@@ -78,6 +79,12 @@ def run(
         do_lower_case=do_lower_case,
         **flags.settings(),
     )
+    default_name = embedder.settings.default_prompt_name
+    if flags["prompts"].value and prompt_name is None and not default_name:
+        raise keras_bert.InputError(
+            "--prompts has no effect without --prompt_name, because the model "
+            "has no default prompt; give --prompt_name."
+        )
     count = keras_bert.embed_files(
         embedder,
         input_file,

@@ -3,18 +3,20 @@ r"""Searches the documents of a collection with a model, and scores the result.
     keras-bert evaluate-retrieval --checkpoint=pretrained \
         --data_dir=scifact --output_dir=out
 
-The collection is a folder in BEIR's format. A prompt named query, if the model
-has it, precedes each query, and a prompt named document, passage or corpus
-precedes each document; --prompts replaces the model's prompts. trec_eval (extra
-`retrieval`) computes the metrics, and can also read out/run.trec.
+The collection is a folder in BEIR's format. If the model has a prompt named
+query, it precedes each query. A prompt named document, passage or corpus
+precedes each document. --prompts replaces the model's prompts. The metrics are
+those of trec_eval, which the extra `retrieval` installs; trec_eval can also
+read out/run.trec.
 
 Args:
     checkpoint: A fine-tuned model of the kind embedding, a
         sentence-transformers folder, or a pre-trained checkpoint; by default,
         the small English model in this package.
-    data_dir: The folder of corpus.jsonl, queries.jsonl and qrels/test.tsv.
+    data_dir: The folder with corpus.jsonl, queries.jsonl and qrels/test.tsv.
     output_dir: The folder for eval_results.json and run.trec.
-    dimensions: The size to which each vector is cut.
+    dimensions: The size to which each vector is cut; by default, vectors are
+        not cut.
 """
 
 import keras_bert

@@ -6,29 +6,30 @@ Each call writes the next version: served/1, served/2 and so on. A fine-tuned
 model answers the question of its task. A pre-trained checkpoint answers with
 vectors and, if it has a masked-LM head, with guesses for [MASK].
 
-A fine-tuned network can also be written as a file for LiteRT, ONNX Runtime or
-OpenVINO, which answer short requests faster. --format=auto measures all of them
-on this machine, and takes the fastest:
+A fine-tuned network can also be written for LiteRT, ONNX Runtime or OpenVINO,
+which answer short requests faster:
 
     keras-bert export --checkpoint=out --export_dir=lite \
         --format=litert --precision=int8 --data_dir=SST-2
 
---portable writes a SavedModel that loads without tensorflow-text, for servers
-without its operations.
+--format=auto measures all formats on this machine, and writes the fastest; if
+the folder has earlier versions, it takes their format.
+--portable writes a SavedModel for servers that do not have tensorflow-text.
 
-A report beside the folder, such as lite/1.report.json, has its size and, with
---data_dir, the metrics on the validation set before and after the export. With
---format=auto, it has the measured times too.
+For another --format or --precision, or with --data_dir, a report beside the
+version's folder, such as lite/1.report.json, has the size of the version. With
+--data_dir, it has the metrics on the validation set before and after the
+export. With --format=auto, it has the measured times.
 
 Args:
     checkpoint: The --output_dir of keras-bert finetune, or a pre-trained
         checkpoint in any format, with its config and vocabulary.
     export_dir: The folder of all versions of the model.
-    task: The Python file of the task if it defines its own kind, or the task of
-        --data_dir; by default, the task that the model was trained on.
-    data_dir: The data of the task of a fine-tuned model. The report then has
-        the metrics on its validation set. OpenVINO's int8 needs texts of the
-        training set.
+    task: The task of --data_dir, or the Python file that defines the kind of
+        the model; by default, the task that the model was trained on.
+    data_dir: The folder of a fine-tuned model's data. Its validation set gives
+        the metrics in the report. OpenVINO's int8 needs texts of its training
+        set.
 """
 
 from typing import Any
@@ -55,7 +56,7 @@ def run(
     if keras_bert.finetuning.is_finetuned(checkpoint):
         for name in settings:
             raise keras_bert.InputError(
-                f"--{name} is a setting of pre-trained checkpoints, but "
+                f"--{name} is only for pre-trained checkpoints, but "
                 f"{checkpoint} is a fine-tuned model; leave it out."
             )
         model = keras_bert.load_finetuned(checkpoint)

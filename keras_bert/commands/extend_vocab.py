@@ -1,7 +1,7 @@
 r"""Adds the word pieces of your texts to a checkpoint.
 
-It learns the pieces that save the most tokens, or takes a list of words.
-Afterwards, continue pre-training on these texts.
+The command learns the pieces that save the most tokens, or takes a list of
+words. Afterwards, continue pre-training on these texts.
 
     keras-bert extend-vocab --output_dir=extended \
         --checkpoint=hf://google-bert/bert-base-cased \
@@ -10,7 +10,7 @@ Afterwards, continue pre-training on these texts.
         --checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
 
 Args:
-    checkpoint: A folder, a file, a prefix or hf://owner/name.
+    checkpoint: A folder, a file, a TensorFlow prefix or hf://owner/name.
     output_dir: The new folder.
     words_file: A file of words to add, one per line, instead of learning
         pieces.
@@ -27,7 +27,7 @@ NEEDS = dict.fromkeys(
 
 
 def define(flags: Flags) -> None:
-    # Not a parameter, because there may be a list of words instead.
+    # Not a parameter of `run`, because --words_file may replace the texts.
     flags.add_fields(keras_bert.pretraining.TextSource)
 
 

@@ -14,7 +14,8 @@ Args:
     task: A name such as glue/sst2, or a Python file with TASKS.
     data_dir: The folder of the data.
     output_dir: The folder for checkpoints, metrics, predictions and reports.
-    checkpoint: The pre-trained model; by default, random weights.
+    checkpoint: The pre-trained model; without it, the initial weights are
+        random.
     bert_config_file: The network: a bert_config.json, or a name such as
         bert_tiny; by default, the file beside the checkpoint.
     vocab_file: The vocab.txt; by default, the file beside the checkpoint.

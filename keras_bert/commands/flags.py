@@ -17,7 +17,7 @@ from keras_bert.settings import type_name
 
 _OWN = "Data and model"
 _TITLE_OF_GOOGLE = "As in google-research/bert"
-# Other names of our flags. model_dir is ours, from the time of the scripts.
+# google-research/bert's names for our flags, and model_dir, our own old name.
 _ALIASES = {
     "init_checkpoint": "checkpoint",
     "iterations_per_loop": "steps_per_execution",
@@ -30,7 +30,7 @@ _NO_COUNTERPART = (
     "gcp_project master max_eval_steps num_tpu_cores tpu_zone "
     "use_one_hot_embeddings verbose_logging"
 ).split()
-# What `fit` and other libraries call our flags.
+# The names of our flags in `fit` and in other libraries.
 _NAMES_ELSEWHERE = {
     "batch_size": "train_batch_size",
     "epochs": "num_train_epochs",
@@ -67,10 +67,10 @@ def read_bert_config(
 class Flags:
     """The flags of a command line; the value of each is an attribute.
 
-    Each parameter of `run` is a flag, with its entry under "Args:" in `doc` as
-    its help; those without a default are required. If the type of a parameter
-    is a dataclass, each of its fields is a flag. The parameter `flags` gets
-    this object.
+    Each parameter of `run` is a flag. Its help is its entry under "Args:" in
+    `doc`. A parameter without a default is required. If the type of a parameter
+    is a dataclass, each field of the dataclass is a flag. The parameter `flags`
+    gets this object.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Flags:
         self._command = command
         self._argv = [command, *arguments]
         self._doc, _, entries = doc.strip().partition("\nArgs:\n")
-        # The names of flags under the titles of --help, in the order of use.
+        # The names of the flags under each title of --help, in order of use.
         self._groups: dict[str, list[str]] = {"Required": [], _OWN: []}
         self._settings: list[str] = []
         self._flags = flags.FlagValues()
@@ -131,7 +131,7 @@ class Flags:
     def add_fields(self, config: Any) -> None:
         """Defines a flag for each field of a dataclass.
 
-        Its help is the entry of the field under "Attributes:" in the docstring.
+        The flag's help is the field's entry under "Attributes:".
         """
         for field, title, text in _documented(config):
             choices = field.metadata.get("choices")
@@ -144,9 +144,9 @@ class Flags:
     ) -> None:
         """Defines a flag without a default for each field of the dataclasses.
 
-        Several dataclasses may have the same field; the help has each of their
-        texts. With `names`, only these fields have a flag; their defaults are
-        those of the model.
+        If several dataclasses have the same field, the help joins their texts.
+        With `names`, only these fields become flags, and their help says that
+        their defaults are the model's values.
         """
         merged: dict[str, tuple] = {}
         # Settings that several dataclasses inherit come first.
@@ -166,16 +166,16 @@ class Flags:
         self._settings += merged
 
     def add_aliases(self) -> None:
-        """Defines the other names that google-research/bert has for flags."""
+        """Defines the names that google-research/bert has for our flags."""
         for alias, name in _ALIASES.items():
             if name in self._flags and alias not in self._flags:
                 flags.DEFINE_alias(alias, name, self._flags)
                 self._groups.setdefault(_TITLE_OF_GOOGLE, []).append(alias)
 
     def add_variables(self, prefix: str, variables: Mapping[str, str]) -> None:
-        """Reads flags that are not given from variables of the environment.
+        """Makes environment variables set the flags that are not given.
 
-        With the prefix "KERAS_BERT_", KERAS_BERT_PORT stands for --port.
+        With the prefix "KERAS_BERT_", KERAS_BERT_PORT sets --port.
         """
         self._prefix, self._variables = prefix, variables
 
@@ -192,12 +192,12 @@ class Flags:
         }
 
     def config(self, config: Any) -> Any:
-        """Returns the dataclass that the flags of its fields describe."""
+        """Returns an instance of a dataclass, with fields from their flags."""
         names = (field.name for field in dataclasses.fields(config))
         return config(**{name: getattr(self, name) for name in names})
 
     def whole_numbers(self, name: str) -> list[int]:
-        """Returns the numbers in a flag that takes several."""
+        """Returns the whole numbers in a comma-separated flag."""
         try:
             return [int(text) for text in getattr(self, name) or []]
         except ValueError as error:
@@ -214,9 +214,9 @@ class Flags:
     def peek(self, name: str) -> Any:
         """Returns the value of a flag before all flags are defined."""
         defined = self._flags
-        # A copy, because undoing it would also set the level of the log.
+        # A copy is parsed, because undoing a parse would set the log level.
         self._flags = copy.deepcopy(defined)
-        # Else the value of an unknown flag would hide the flags after it.
+        # Otherwise the value of an unknown flag would hide the flags after it.
         self._flags.set_gnu_getopt()
         try:
             self._parse(known_only=True)
@@ -251,19 +251,19 @@ class Flags:
             raise InputError(f"Give {names}; see {self._command} --help.")
 
     def check_needs(self, needs: Mapping[str, str]) -> None:
-        """Raises InputError if a flag is given without the one that it needs.
+        """Raises InputError if a flag is given without the flag it needs.
 
-        A variable of the environment may be there for other calls.
+        Environment variables are not checked; they may be for other calls.
         """
         for name, other in needs.items():
             if self[name].present and not getattr(self, other):
                 raise InputError(
-                    f"--{name} has no effect without --{other}; give both, or "
-                    "leave it out."
+                    f"--{name} has no effect without --{other}; give both, "
+                    f"or leave --{name} out."
                 )
 
     def help_text(self) -> str:
-        """Returns what the command does, and its flags; required ones first."""
+        """Returns the text of --help, with the required flags first."""
         groups = [
             "\n".join([f"{title}:", *map(self._help_entry, names)])
             for title, names in self._groups.items()
@@ -322,7 +322,10 @@ class Flags:
             ) from error
 
     def _check_arguments(self) -> None:
-        """Finds what absl would take: a flag twice, or a flag as a value."""
+        """Raises InputError for a flag without a value or a repeated flag.
+
+        absl would accept both.
+        """
         given: dict[str, str] = {}
         arguments = iter(self._argv[1:])
         for argument in itertools.takewhile("--".__ne__, arguments):
@@ -330,7 +333,7 @@ class Flags:
             if name not in self._flags:
                 name = name.removeprefix("no")
             if name not in self._flags or not argument.startswith("-"):
-                continue  # absl names unknown flags
+                continue  # absl reports unknown flags
             if not equals and not self._flags[name].boolean:
                 if next(arguments, "--").startswith("--"):
                     raise InputError(
@@ -341,14 +344,14 @@ class Flags:
                 raise InputError(f"--{name} is given twice; give it once.")
             if flag in given:
                 raise InputError(
-                    f"--{given[flag]} and --{name} are names of one flag; give "
-                    "one of the two."
+                    f"--{given[flag]} and --{name} are the same flag; give "
+                    "only one of them."
                 )
             given[flag] = name
 
 
 def _entries(doc: str) -> dict[str, str]:
-    """Returns the text of each name in a list of names with texts."""
+    """Returns the entries of an "Args:" or "Attributes:" list, by name."""
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", doc, re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in entries}
 
@@ -356,10 +359,10 @@ def _entries(doc: str) -> dict[str, str]:
 def _documented(
     config: Any, by_class: bool = True
 ) -> list[tuple[dataclasses.Field, str, str]]:
-    """Returns each field with a title and a text.
+    """Returns each field of a dataclass with its help title and help text.
 
     The title is the first line of the docstring of the class that describes the
-    field. In the order of classes, the fields of parents come last.
+    field. With `by_class`, a class's own fields precede its parents' fields.
     """
     fields = {field.name: field for field in dataclasses.fields(config)}
     documented: dict[str, tuple[dataclasses.Field, str, str]] = {}

@@ -4,7 +4,7 @@ r"""Removes layers from a checkpoint, to train a smaller network from it.
         --output_dir=shallow
 
 Args:
-    checkpoint: A folder, a file, a prefix or hf://owner/name.
+    checkpoint: A folder, a file, a TensorFlow prefix or hf://owner/name.
     output_dir: The new folder.
     layers: The indices of the layers to keep, from 0, separated by commas.
 """

@@ -1,7 +1,7 @@
 """The command line -> a subcommand, run with its flags.
 
-A subcommand is a module with a function `run`; see `Flags`. It prints what it
-did, or returns figures to print. `define(flags)` adds flags, and
+A subcommand is a module with a function `run`; see `Flags`. `run` prints what
+it did, or returns figures to print. `define(flags)` adds flags, and
 `translate(flags)` sets flags from the flags of google-research/bert. `NEEDS`
 names the flags that have no effect without another flag.
 """
@@ -25,7 +25,7 @@ import keras_bert
 from keras_bert.commands.flags import Flags
 from keras_bert.quiet_tensorflow import import_tensorflow
 
-# In the order of use; the modules have these names with underscores.
+# The subcommands in order of use; their modules have underscores for hyphens.
 COMMANDS = (
     "build-vocab create-pretraining-data pretrain finetune export predict "
     "serve embed evaluate-retrieval convert extend-vocab trim-vocab "
@@ -33,7 +33,7 @@ COMMANDS = (
 ).split()
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
-# What to install for a module that is missing.
+# The package to install for each missing module.
 _PACKAGES = {"keras": "tensorflow", "tensorflow": "tensorflow"} | dict.fromkeys(
     ("httptools", "prometheus_client", "starlette", "uvicorn"),
     "'keras-bert-tf[serve]'",
@@ -45,11 +45,11 @@ _COMPLETION = Path(__file__).with_name("completion.bash")
 def main(command: str = "") -> None:
     """Runs the command `keras-bert`, or one of its subcommands.
 
-    Prints an InputError, an OSError or an error of a library for stores as one
+    Prints an InputError, an OSError or an error of a storage library as one
     sentence, and exits with status 1. Any other exception is a defect and shows
     its traceback.
     """
-    # Like Ctrl-C, so that a command removes what it has half written.
+    # SIGTERM ends a command like Ctrl-C, so it removes half-written files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     words = [command] if command else []
     command, *arguments = [*words, *sys.argv[1:]] or ["--help"]
@@ -91,7 +91,7 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
             module.translate(flags)
         flags.check_required()
         flags.check_needs(getattr(module, "NEEDS", {}))
-        import_tensorflow()  # not before: --help and wrong flags need not wait
+        import_tensorflow()  # only now: --help and wrong flags need not wait
         from keras_bert.progress import shown_log
 
         with shown_log():
@@ -102,15 +102,15 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def exit_on_wrong_input() -> Iterator[None]:
-    """Ends the process with one sentence, as `main` says."""
+    """Exits with one sentence if the block raises an error of wrong input."""
     try:
         yield
     except KeyboardInterrupt:
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
-        # The reader of the output, such as head, has what it wants. Python
-        # would write the rest at its end, and complain.
+        # The reader of the output, such as head, has closed it. At exit,
+        # Python would try to write the rest, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except ModuleNotFoundError as error:
@@ -131,7 +131,7 @@ def exit_on_wrong_input() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> object:
-    """Returns the sentence of an exception; a system error has a code too."""
+    """Returns the message of an exception, without a system error's number."""
     if isinstance(error, OSError) and error.strerror:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         todo = (

@@ -1,4 +1,4 @@
-"""Flags of google-research/bert -> ours."""
+"""google-research/bert's flags -> the flags of this package."""
 
 import dataclasses
 import os
@@ -14,7 +14,7 @@ class PretrainingFlags:
     Attributes:
         do_train: Whether to train.
         do_eval: Whether to evaluate; without an --eval_file, on --input_file.
-        use_tpu: Whether to use a TPU; stands for --distribution_strategy=tpu.
+        use_tpu: Whether to use a TPU; means --distribution_strategy=tpu.
     """
 
     do_train: bool | None = None
@@ -28,12 +28,12 @@ class FinetuningFlags(PretrainingFlags):
 
     Attributes:
         do_train: Whether to train. Every run also evaluates and predicts.
-        do_eval: Whether to evaluate; without --do_train, stands for
+        do_eval: Whether to evaluate; without --do_train, means
             --num_train_epochs=0.
-        do_predict: Whether to predict; without --do_train, stands for
+        do_predict: Whether to predict; without --do_train, means
             --num_train_epochs=0.
-        train_file: SQuAD's train-v1.1.json or train-v2.0.json; stands for
-            --task and --data_dir.
+        train_file: SQuAD's train-v1.1.json or train-v2.0.json; replaces --task
+            and --data_dir.
         predict_file: SQuAD's dev-v1.1.json or dev-v2.0.json, in the same
             folder.
         version_2_with_negative: Whether the files are SQuAD 2.0.
@@ -57,8 +57,8 @@ def translate_pretraining(flags: Flags) -> None:
 
 def translate_finetuning(flags: Flags) -> None:
     _translate_tpu(flags)
-    steps = (flags.do_train, flags.do_eval, flags.do_predict)
-    if not flags.do_train and any(x is not None for x in steps):
+    does_others = flags.do_eval or flags.do_predict
+    if flags.do_train is False or (flags.do_train is None and does_others):
         flags["num_train_epochs"].value = 0
     if flags.train_file or flags.predict_file or flags.version_2_with_negative:
         _translate_squad(flags)
@@ -74,7 +74,7 @@ def _translate_tpu(flags: Flags) -> None:
     if flags.use_tpu:
         flags["distribution_strategy"].value = "tpu"
     elif flags.use_tpu is False:
-        flags["tpu"].value = ""  # the reference reads it only with use_tpu
+        flags["tpu"].value = ""  # google-research/bert needs use_tpu
 
 
 def _translate_squad(flags: Flags) -> None:

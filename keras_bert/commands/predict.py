@@ -6,24 +6,25 @@ r"""Runs an exported model on raw strings; writes one JSON object per line.
 
 The command reads standard input if neither texts nor files are given. A line is
 a JSON object with the fields of the task, or the fields separated by tabs, or
-simply the text if the model takes one text. A list, such as the endings of
-multiple choice, takes all fields after the first. A file may begin with a
+simply the text if the model takes one text. A field with a list, such as the
+endings of multiple choice, takes the rest of the line. A file may begin with a
 header: a line of column names that includes every field. Other columns are
-ignored. A .csv file has a header, and may have quotes.
+ignored. A .csv file must have a header, and may have quotes.
 
 If a line cannot be read, its answer is an "error", and the command exits with
 status 1. The output file appears when it is complete. If the command is killed,
-run it again: it continues. --runner=DirectRunner, for example, runs the work on
-Apache Beam, which writes several files, in any order.
+run it again: it continues. With --runner, such as --runner=DirectRunner, Apache
+Beam computes the answers, and writes them to several files in any order.
 
 Args:
     model_dir: The exported model.
     input_file: The text or CSV files, or globs, separated by commas; they may
         be .gz.
     output_file: The new file, which may be .gz; by default, standard output.
-    signature: The signature to call.
-    runner: An Apache Beam runner.
-    beam_options: The options for Beam.
+    signature: The name of the model's signature to call.
+    runner: The Apache Beam runner, such as DirectRunner; by default, the
+        command runs without Beam.
+    beam_options: More options for Beam, in one string.
 """
 
 import shlex
@@ -47,7 +48,9 @@ def run(
     out: Any = sys.stdout
     out.reconfigure(encoding="utf-8", errors="backslashreplace")
     if texts and input_file:
-        raise keras_bert.InputError("Give either texts or an --input_file.")
+        raise keras_bert.InputError(
+            "Both texts and an --input_file were given; give only one of them."
+        )
     if runner:
         if not (input_file and output_file):
             raise keras_bert.InputError(

@@ -5,9 +5,9 @@ r"""Pre-trains BERT on records. Repeat the command to resume a stopped run.
         --bert_config_file=bert_tiny --output_dir=out
 
 Args:
-    input_file: TFRecords to train on: globs, separated by commas.
+    input_file: The TFRecord files to train on: globs, separated by commas.
     output_dir: The folder for checkpoints and metrics.
-    eval_file: Held-out TFRecords: globs, separated by commas.
+    eval_file: The held-out TFRecord files: globs, separated by commas.
     bert_config_file: The network: a bert_config.json, or a name such as
         bert_tiny; by default, the file beside the checkpoint.
     vocab_file: The vocab.txt, which is copied beside the weights; by default,

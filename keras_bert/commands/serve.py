@@ -10,21 +10,21 @@ A model is named after its folder. Several models are separated by commas:
 
 The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), holds
 the key that clients must send; without a key, the server answers everybody. A
-flag that is not given takes its value from the environment variable beside it,
-if there is one.
+flag that is not given takes its value from the environment variable that --help
+names beside it, if the variable is set.
 
 Args:
     model: A checkpoint: the --output_dir of keras-bert finetune, a Hub folder
         such as hf://owner/name, or a pre-trained model. The server first
         exports it to --cache_dir, which takes less than a minute.
     model_dir: The --export_dir of keras-bert export.
-    model_name: A name for each model, first the models of --model; by default,
-        the name of the folder.
-    version_labels: Labels of versions, such as stable=1,canary=2; for several
-        models, films/stable=1,names/stable=3.
-    api_key_file: A file that holds the key of clients.
-    cache_dir: The folder for the models that --model exports. A model that is
-        already there is not exported again.
+    model_name: The name of each model, first for --model, then for --model_dir;
+        by default, the name of the model's folder.
+    version_labels: The labels of versions, such as stable=1,canary=2; for
+        several models, films/stable=1,names/stable=3.
+    api_key_file: A file with the key that clients must send.
+    cache_dir: The folder to which the models of --model are exported. A model
+        that is already there is not exported again.
 """
 
 import os
@@ -40,7 +40,7 @@ NEEDS = {"cache_dir": "model"}
 
 
 def define(flags: Flags) -> None:
-    # TensorFlow's warnings contain the texts of users.
+    # Hides TensorFlow's warnings, which can contain users' texts.
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     flags.add_variables("KERAS_BERT_", os.environ)
 
@@ -64,7 +64,7 @@ def run(
     if len(names) != len(models) or len(set(names)) != len(names):
         raise keras_bert.InputError(
             f"The models {', '.join(models)} have the names "
-            f"{', '.join(names)}; give each a name of its own with "
+            f"{', '.join(names)}; give each a different name with "
             "--model_name."
         )
     labels = _labels_by_model(version_labels or [], names)
@@ -99,8 +99,8 @@ def _labels_by_model(
         name = name or (names[0] if len(names) == 1 else "")
         if not (name and label_name and number.isdecimal()):
             raise keras_bert.InputError(
-                f"{label!r} is not a label of a version, such as stable=1, or "
-                f"of one of several models, such as {names[0]}/stable=1."
+                f"{label!r} is not a version label; write stable=1, or "
+                f"{names[0]}/stable=1 if there are several models."
             )
         given = labels.setdefault(name, {}).setdefault(label_name, int(number))
         if given != int(number):
@@ -118,12 +118,13 @@ def _api_key(file: str) -> str | None:
             key = lines.read().strip()
     if key is not None and len(key.splitlines()) != 1:
         raise keras_bert.InputError(
-            f"The API key has {len(key.splitlines())} lines, but must be one."
+            f"The API key has {len(key.splitlines())} lines, but must have "
+            "exactly one."
         )
     return key
 
 
 def _name(model: str) -> str:
-    """Returns the last part of a path, and of hf://owner/name@revision."""
+    """Returns the last part of a path or hf:// name, without @revision."""
     name = Path(model).resolve().name
     return name.partition("@")[0] if model.startswith("hf://") else name

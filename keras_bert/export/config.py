@@ -7,7 +7,7 @@ from keras_bert.predict.versions import MODEL_FILES
 from keras_bert.settings import CheckedSettings, setting
 
 _PRECISIONS = ("float32", "bfloat16", "int8")
-# The precisions that a format has.
+# The precisions of each format.
 PRECISIONS = {
     "saved_model": ("float32", "bfloat16"),
     "litert": ("float32", "int8"),
@@ -24,10 +24,10 @@ class PretrainedExportConfig(CheckedSettings):
         pooling: The vector of a text in `serving_default`: mean (of all
             tokens), cls (the token [CLS]) or pooled (the output of the
             pooler).
-        normalize: Whether all vectors have length 1.
-        max_seq_length: The longest sequence, in tokens with [CLS] and [SEP];
-            longer texts are truncated. By default what the checkpoint says,
-            but not more than 128.
+        normalize: Whether all vectors have the length 1.
+        max_seq_length: The longest sequence, in tokens including [CLS] and
+            [SEP]; longer texts are truncated. By default, the checkpoint's
+            length, but at most 128.
 
     Example:
         >>> keras_bert.export.PretrainedExportConfig(pooling="cls").normalize
@@ -45,15 +45,15 @@ class ExportConfig(CheckedSettings):
 
     Attributes:
         format: The format of the model. saved_model takes strings; litert, onnx
-            and openvino hold the network alone, which takes ids. auto is the
-            one of these formats that answers fastest on this machine.
+            and openvino hold the network alone, which takes ids. auto chooses
+            the format that answers fastest on this machine.
         precision: The numbers of the exported network: float32; int8, for
-            litert, onnx and openvino (which needs texts of the task for it);
-            bfloat16, for a saved_model or openvino on a machine with
-            instructions for it.
+            litert, onnx and openvino; or bfloat16, for saved_model and openvino
+            on a machine with bfloat16 instructions. OpenVINO's int8 needs texts
+            of the task.
         portable: Whether the tokenizer in a saved_model uses operations of
-            plain TensorFlow, so that the model loads without tensorflow-text;
-            it is then slower.
+            plain TensorFlow. The model then loads without tensorflow-text, but
+            is slower.
 
     Example:
         >>> keras_bert.ExportConfig(format="litert", precision="int8").format
@@ -66,7 +66,7 @@ class ExportConfig(CheckedSettings):
 
     @property
     def may_calibrate(self) -> bool:
-        """Whether texts of the task may be needed."""
+        """Whether the export may need texts of the task."""
         return self.precision == "int8" and self.format in ("openvino", "auto")
 
     def __post_init__(self) -> None:
@@ -79,6 +79,6 @@ class ExportConfig(CheckedSettings):
             )
         if self.portable and self.format != "saved_model":
             raise InputError(
-                "portable is a setting of the tokenizer in a saved_model, and "
-                f"the format {self.format} takes ids; leave out one of the two."
+                "portable is a setting of the tokenizer in a saved_model, "
+                f"but the format {self.format} takes ids; leave portable out."
             )

@@ -54,7 +54,7 @@ def convert_checkpoint(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a checkpoint in another format, bit for bit except int8 and int4.
+    """Writes a checkpoint in another format; only int8 and int4 round weights.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -70,7 +70,7 @@ def convert_checkpoint(
         to: The new format. "google_tf1" has bert_model.ckpt, bert_config.json
             and vocab.txt. "huggingface" has model.safetensors, config.json,
             vocab.txt, tokenizer.json and tokenizer_config.json. "keras" has
-            model.safetensors under the paths of our weights, bert_config.json,
+            model.safetensors (with our names of weights), bert_config.json,
             vocab.txt, tokenizer_config.json, and a task.json if the model is
             fine-tuned or a sentence-transformers model. "int8" is like "keras",
             in a quarter of the bytes: matrices are rounded to 8 bits, and only
@@ -78,10 +78,10 @@ def convert_checkpoint(
             embeddings and the feed-forward networks are rounded to 4 bits.
             "sentence_transformers" is like "huggingface", with the modules that
             turn a text into its vector; the model must be of the kind
-            `embedding` or a pre-trained one.
-        settings: For sentence_transformers, settings of the kind `embedding`
-            such as `pooling`; by default the model's, or the defaults of the
-            kind if it is a pre-trained one.
+            `embedding` or a pre-trained model.
+        settings: Settings of the kind `embedding`, such as `pooling`, for
+            "sentence_transformers"; by default, the model's settings or, for a
+            pre-trained model, the defaults of the kind.
 
     Raises:
         FileNotFoundError: If the checkpoint or its config does not exist.
@@ -106,8 +106,8 @@ def convert_checkpoint(
         embedding = settings_of(source, config, Embedding, settings or {})
         texts = module_files(embedding, config)
         arrays, dense = _without_modules(arrays)
-    # This is called even for Google's format: the kind refuses what neither
-    # format can hold.
+    # `_task_beside` is called even for Google's format: it raises an error if
+    # neither format can hold the model.
     is_ours = to in ("keras", *_BITS)
     labels, more = ((), {}) if is_ours else _task_beside(source, config)
     tokenizer = None
@@ -118,7 +118,7 @@ def convert_checkpoint(
         )
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays, config.family)
-        # transformers derives the number of outputs from the names.
+        # transformers derives the number of outputs from the label names.
         for name in ("classifier.bias", "classifier.out_proj.bias"):
             if not labels and name in arrays:
                 (num_labels,) = arrays[name].shape
@@ -137,7 +137,9 @@ def convert_checkpoint(
             texts["task.json"] = spec_to_json(find_spec(source, config))
     if tokenizer is None or source.vocab_file is None:
         logging.warning(
-            "%s has no vocabulary, so %s has none.", source.folder, output_dir
+            "%s has no vocabulary, so %s has none either.",
+            source.folder,
+            output_dir,
         )
     else:
         length = source.longest_sequence(config)
@@ -162,7 +164,7 @@ def convert_checkpoint(
 def _without_modules(
     arrays: Mapping[str, StoredArray],
 ) -> tuple[dict[str, StoredArray], dict[str, StoredArray]]:
-    """Returns the arrays of the network, and of the dense layers after it."""
+    """Returns the arrays of the network, and the arrays of the dense layers."""
     dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
     left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
     if left_out:
@@ -176,7 +178,7 @@ def _without_modules(
 def _special_ids(
     tokenizer: TokenizerBase, config: BertConfig
 ) -> dict[str, int]:
-    """Returns ids that transformers would otherwise take from its defaults."""
+    """Returns ids of tokens for which transformers has other defaults."""
     ids = {}
     if not config.first_position:  # the id sets RoBERTa's first position
         ids["pad_token_id"] = tokenizer.pad_id
@@ -193,13 +195,14 @@ def _tokenizer_files(
     if to == "google_tf1":
         if tokenizer.json:
             raise InputError(
-                f"google-research/bert cannot read {vocab_file}, which is not "
-                "of word pieces of BERT; convert to another format."
+                f"google-research/bert cannot read {vocab_file}, which is "
+                "not a BERT vocabulary of word pieces; convert to another "
+                "format."
             )
         if settings.added_tokens:
             logging.warning(
-                "google-research/bert does not find the added tokens of the "
-                "tokenizer in a text, such as %s.",
+                "google-research/bert does not recognize the tokenizer's "
+                "added tokens, such as %s.",
                 settings.added_tokens[0].content,
             )
         texts = {"vocab.txt": "\n".join(tokenizer.vocab) + "\n"}
@@ -214,10 +217,10 @@ def _tokenizer_files(
 
 
 def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
-    """Returns the labels, and what else a config.json says about the kind."""
+    """Returns the labels and other values about the kind for a config.json."""
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
-        if task["kind"] not in known_kinds():  # one of the user's own
+        if task["kind"] not in known_kinds():  # a kind of the user
             return task["labels"], {}
     if not has_spec(checkpoint):
         return (), {}
@@ -226,7 +229,7 @@ def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
 
 
 def _check_google_has(config: BertConfig) -> None:
-    """Warns about values for which google-research/bert has no code.
+    """Warns about config values for which google-research/bert has no code.
 
     Raises InputError if the network is of another family.
     """

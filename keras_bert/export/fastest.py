@@ -16,12 +16,12 @@ from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import new_version
 from keras_bert.progress import shown_log
 
-# The number of texts per call, and of words per text. The long texts fill a
-# sequence.
+# By case, the number of texts per call and the number of words per text. The
+# long texts fill a sequence.
 _CASES = {"1 short text": (1, 6), "8 long texts": (8, 600)}
 _NUM_ROUNDS = 7
 
-# By format, the milliseconds of each case, or why there are none.
+# By format, the milliseconds of each case, or the reason why it has none.
 Measured = dict[str, dict[str, float] | str]
 
 
@@ -39,7 +39,7 @@ def export_fastest(
 
     Raises InputError if no format can be written.
     """
-    # The last name of the folder is the title of the model card.
+    # The last part of the folder's path is the title of the model card.
     title = to_path(export_dir).absolute().name
     measured: Measured = {}
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
@@ -51,7 +51,7 @@ def export_fastest(
                 config = ExportConfig(name, precision)
                 version = export(Path(folder, name, title), config)
                 models[name] = ServedModel(version)
-            except InputError as error:  # such as a package that is missing
+            except InputError as error:  # such as a missing package
                 measured[name] = str(error)
         if not models:
             raise InputError(str(next(iter(measured.values()))))
@@ -75,7 +75,7 @@ def _measure(models: dict[str, ServedModel]) -> dict[str, dict[str, float]]:
     for case, (num_texts, num_words) in _CASES.items():
         text = " ".join(["word"] * num_words)
         best = dict.fromkeys(models, math.inf)
-        # The first round warms up.
+        # The first round only warms up.
         for _ in range(1 + _NUM_ROUNDS):
             for name, model in models.items():
                 request = {

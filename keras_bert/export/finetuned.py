@@ -61,11 +61,11 @@ def export_finetuned(
             and its outputs into answers.
         export_dir: The folder of all versions of the model.
         bert_config: The config of the encoder.
-        training: What is known about the training, for the model card.
-        config: The format and the precision; by default a SavedModel. The
+        training: The values about the training that the model card shows.
+        config: The format and the precision; by default, a SavedModel. The
             weights of a SavedModel have the precision of `model`.
-        calibration: Rows of the task, on which OpenVINO's int8 finds the
-            ranges of its inputs.
+        calibration: Rows of the task. OpenVINO's int8 computes the ranges of
+            its inputs from them.
 
     Returns:
         The folder of the new version.
@@ -147,7 +147,7 @@ def _describe_network(model: keras.Model, precision: str) -> dict[str, Any]:
 def _inputs(
     kind: Kind, rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, tf.Tensor]]:
-    """Returns the inputs of the network, one example after the other."""
+    """Returns the network's inputs for each row, in a batch of its own."""
     examples = kind.encode(rows, labeled=False)
     indices = tf.range(len(examples.rows))[:, None]
     return [examples.batch(index)[0] for index in indices]
@@ -156,10 +156,10 @@ def _inputs(
 def in_bfloat16(
     model: keras.Model, kind: Kind, bert_config: BertConfig
 ) -> keras.Model:
-    """Returns a network whose weights take half of the memory.
+    """Returns a copy of a network, with weights in bfloat16.
 
-    It computes in bfloat16, except for the softmax of the attention, the layer
-    norms and the output layer.
+    The copy computes in bfloat16, except for the softmax of the attention, the
+    layer norms and the output layer.
     """
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("bfloat16")
@@ -173,7 +173,7 @@ def in_bfloat16(
 
 
 def _check(model: keras.Model, network: Any, kind: Kind) -> None:
-    """Raises an error if the outputs differ from the model's."""
+    """Raises an error if a network's outputs differ from the model's."""
     shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
     ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
     inputs = [tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0)]
@@ -184,5 +184,6 @@ def _check(model: keras.Model, network: Any, kind: Kind) -> None:
         error = np.abs(np.asarray(exported[name], "float64") - values).max()
         if not error <= _TOLERANCE * max(1.0, np.abs(values).max()):
             raise RuntimeError(
-                f"The exported network differs by {error:.1e} in {name}."
+                f"The output {name} of the exported network differs from the "
+                f"model's by {error:.1e}."
             )

@@ -1,4 +1,4 @@
-"""The word pieces that a pre-trained model puts in place of [MASK]."""
+"""Guesses of a pre-trained model for the word pieces at each [MASK]."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.packing import Packed, pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
-# Each [MASK] takes memory for as many numbers as there are word pieces. A text
-# may consist of [MASK] alone.
+# For each [MASK], the model computes a number for every word piece, which takes
+# memory. A text may consist of [MASK] alone.
 _TOKENS_PER_CALL = 1_024
 
 
@@ -41,10 +41,13 @@ class MaskFiller:
         max_seq_length: int,
         top_k: int = 5,
     ):
-        """Takes a model from `build_pretraining_model`."""
+        """Makes a filler from a model that `build_pretraining_model` returned.
+
+        `top_k` is the number of guesses for each [MASK].
+        """
         num_pieces = tokenizer.vocab_size
         check_count("top_k", top_k, num_pieces, "the number of word pieces")
-        # A checkpoint may have more rows than word pieces.
+        # A checkpoint may have more embeddings than word pieces.
         logits = model.output["masked_lm"][..., :num_pieces]
         probabilities, ids = ops.top_k(ops.softmax(logits), top_k)
         self.model = keras.Model(
@@ -67,8 +70,8 @@ class MaskFiller:
         answer = self(tf.constant([text]))
         if answer["truncated"][0]:
             raise InputError(
-                f"The text has more than the {self.max_seq_length} tokens that "
-                "the model reads; give a shorter one."
+                f"The text has more than the {self.max_seq_length} tokens "
+                "that the model reads; give a shorter text."
             )
         pieces = answer["masks.pieces"][0].numpy()
         probabilities = answer["masks.probabilities"][0].numpy()
@@ -78,11 +81,12 @@ class MaskFiller:
         ]
 
     def __call__(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Takes strings [B]; returns guesses for M masks in each.
+        """Returns the guesses for each [MASK] of texts, strings [B].
 
-        These are `masks.pieces`, strings [B, M, top_k], best first and "" for
-        padding, and `masks.probabilities`, float32 [B, M, top_k] and 0 for
-        padding. The result includes `Packed.truncation_info`.
+        M is the largest number of masks in a text. The guesses are
+        `masks.pieces`, strings [B, M, top_k], best first and padded with "",
+        and `masks.probabilities`, float32 [B, M, top_k], padded with 0. The
+        result includes `Packed.truncation_info`.
         """
         packed = self._pack(text)
         features = packed.features

@@ -1,4 +1,4 @@
-"""What is known about a model -> the README.md of its folder, for the Hub."""
+"""Facts about a model -> the README.md of its folder, for the Hub."""
 
 import inspect
 import json
@@ -31,9 +31,8 @@ def finetuned_card(
 ) -> str:
     """Returns the card of a fine-tuned model, or of its network alone.
 
-    `training` is the attribute of `FinetunedModel`; unknown values are left
-    out. `file_name` is the file of the network, if it is in another format than
-    a SavedModel.
+    `training` is an attribute of `FinetunedModel`; unknown values are left out.
+    `file_name` is the network's file if the format is not a SavedModel.
     """
     spec = kind.spec
     task = {
@@ -47,8 +46,8 @@ def finetuned_card(
     length = spec.settings.max_seq_length
     inputs = (
         f"`{file_name}` takes ids. In `assets`, `tokenizer.json` makes them "
-        "from texts, with the library `tokenizers`; `model.json` has the "
-        "shapes; docs/export.md of keras_bert says what the inputs hold."
+        "from texts, with the library `tokenizers`, and `model.json` has the "
+        "shapes. keras_bert's docs/export.md says what the inputs contain."
     )
     return model_card(
         folder,
@@ -72,14 +71,14 @@ def model_card(
     sections: Mapping[str, str | Mapping[str, Any]],
     training: Mapping[str, Any],
 ) -> str:
-    """Returns a card with sections of text, or of values by name.
+    """Returns a model card; each section is a text, or values by name.
 
-    The Hub reads the lines before the title: what the model does (one of the
-    Hub's own names), what it was made from, and its metrics. `training` is as
-    in `finetuned_card`.
+    The Hub reads the lines before the title: what the model does
+    (`pipeline_tag`, one of the Hub's names), the checkpoint it was trained
+    from, and its metrics. `training` is as in `finetuned_card`.
     """
     parts = to_path(folder).absolute().parts
-    # A run keeps its weights below its folder.
+    # A run keeps its weights in a subfolder of its folder.
     title = next(x for x in parts[::-1] if not _INNER_FOLDER.fullmatch(x))
     head: dict[str, Any] = {"library_name": "keras", "tags": ["bert"]}
     head["pipeline_tag"] = pipeline_tag
@@ -100,7 +99,7 @@ def model_card(
 
 
 def write_card(folder: Path, card: str) -> None:
-    """Writes the card of a checkpoint, which is complete even without it."""
+    """Writes the model card into the folder of a complete checkpoint."""
     with atomic_path(whole_folder(folder) / CARD) as file:
         file.write_text(card, encoding="utf-8", newline="\n")
 
@@ -111,7 +110,7 @@ def network_section(
     tokenizer: BertTokenizer,
     max_seq_length: int,
 ) -> str:
-    """Returns what a card says about a network."""
+    """Returns the section of a model card about the network."""
     case = "lower-cased" if tokenizer.settings.do_lower_case else "cased"
     values = {
         "layers": bert_config.num_hidden_layers,

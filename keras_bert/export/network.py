@@ -15,16 +15,16 @@ from keras_bert.export.quiet import quiet
 from keras_bert.io.whole_files import full_disk_named
 from keras_bert.predict.network import import_extra
 
-# The version of the operations that tf2onnx writes.
+# The version of the ONNX operations that tf2onnx writes.
 _OPSET = 17
 
 
 def write_litert(model: keras.Model, precision: str, file: Path) -> None:
-    """Writes a network with the names of its inputs and outputs.
+    """Writes a network for LiteRT, with the names of its inputs and outputs.
 
     With `int8`, LiteRT multiplies integers of 8 bits. Each column of a weight
-    has a scale. Each row of an input has one too, computed at run time
-    ("dynamic range").
+    has a scale. Each row of an input also has a scale, which is computed at run
+    time ("dynamic range").
 
     Raises InputError if the network has an operation that LiteRT lacks.
     """
@@ -51,7 +51,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
 
 
 def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
-    """Writes a network with the names of its inputs and outputs.
+    """Writes a network for ONNX, with the names of its inputs and outputs.
 
     With `int8`, ONNX Runtime multiplies integers of 8 bits; see `onnx_int8`.
 
@@ -71,12 +71,12 @@ def write_openvino(
     file: Path,
     calibration: Sequence[Mapping[str, tf.Tensor]] = (),
 ) -> None:
-    """Writes a network with the names of its inputs and outputs.
+    """Writes a network for OpenVINO, with the names of its inputs and outputs.
 
     With `bfloat16`, it computes in bfloat16; the weights are stored in float16,
     which rounds less. With `int8`, OpenVINO multiplies integers of 8 bits. Each
-    column of a weight has a scale. Each input has one too, found at export on
-    `calibration` ("static").
+    column of a weight has a scale. Each input also has a scale, which the
+    export computes from `calibration` ("static").
 
     Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
     an operation of the network, or if int8 has no inputs to calibrate on.
@@ -86,8 +86,9 @@ def write_openvino(
         nncf = import_extra("nncf", "openvino")
         if not calibration:
             raise InputError(
-                "OpenVINO's int8 finds its ranges on texts of the task, and "
-                "none were given; give --data_dir, or calibration in Python."
+                "OpenVINO's int8 measures its ranges on texts of the task, "
+                "but none were given; give --data_dir, or calibration in "
+                "Python."
             )
     specs = _to_specs(model)
     function = tf.function(
@@ -119,11 +120,11 @@ def write_openvino(
 
 
 def _fuse_layer_norms(network: Any) -> None:
-    """Writes each layer norm of an OpenVINO network as MVN, gamma and beta.
+    """Rewrites each layer norm of an OpenVINO network as MVN, gamma and beta.
 
     Keras computes x * scale - mean * scale + beta with scale = gamma / std, a
-    form that OpenVINO does not recognize. BERT-base is 1.03 (8 x 128) to 1.17
-    times (1 x 10) as fast with MVN.
+    form that OpenVINO does not recognize. With MVN, BERT-base is 1.03 times (8
+    texts of 128 tokens) to 1.17 times (1 text of 10 tokens) as fast.
     """
     passes = import_extra("openvino.passes", "openvino")
     operations = import_extra("openvino.opset13", "openvino")
@@ -182,7 +183,7 @@ def _lacking(engine: str, model: keras.Model) -> InputError:
     )
 
 
-# They take a network, its precision, and the file.
+# Each function takes a network, its precision and the file to write.
 WRITERS: dict[str, Callable[..., None]] = {
     "litert": write_litert,
     "onnx": write_onnx,
@@ -198,10 +199,10 @@ def _to_specs(model: keras.Model) -> dict[str, tf.TensorSpec]:
 
 
 def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
-    """Converts the graph without its weights, and adds them at the end.
+    """Returns a network in ONNX; the weights are added after the conversion.
 
-    tf2onnx copies a graph dozens of times, which takes 23 GB for the weights
-    of BERT-base.
+    tf2onnx copies a graph dozens of times. With the weights of BERT-base, this
+    would take 23 GB.
     """
     onnx = import_extra("onnx", "onnx")
     tf2onnx = import_extra("tf2onnx", "onnx")
@@ -246,7 +247,7 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
 def _erfc(
     fuses_gelu: bool, graph: Any, node: Any, name: str, args: Any
 ) -> None:
-    """Replaces erfc(x), which tf2onnx does not know, by 1 - erf(x).
+    """Replaces erfc(x), which tf2onnx does not know, with 1 - erf(x).
 
     With `fuses_gelu`, erfc(-x * c) becomes 1 + erf(x / (1 / c)). ONNX Runtime
     computes a gelu of this form in one step.

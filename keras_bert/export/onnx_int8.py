@@ -48,13 +48,13 @@ look_up (table, table_scales, ids) => (y) {
 
 
 def quantize(network: Any) -> Any:
-    """Makes a float32 network multiply integers of 8 bits.
+    """Returns a float32 network that multiplies integers of 8 bits.
 
-    Takes and returns an `onnx.ModelProto`. Each column of a matrix has its
-    scale, and so has each row of a table. Each row of an input has one too,
-    computed at run time ("dynamic"). So an answer does not depend on the other
-    texts of the batch. With ONNX Runtime's `quantize_dynamic`, which has one
-    scale for all rows, it would.
+    `network` and the result are an `onnx.ModelProto`. Each column of a matrix
+    has a scale, and so has each row of a table. Each row of an input also has a
+    scale, which is computed at run time ("dynamic"). An answer therefore does
+    not depend on the other texts of the batch. ONNX Runtime's
+    `quantize_dynamic` has one scale for all rows, so its answers do.
     """
     onnx = import_extra("onnx", "onnx")
     graph = network.graph
@@ -74,7 +74,7 @@ def quantize(network: Any) -> Any:
         )
 
     def rounded(name: str, axis: int, largest: int) -> list[str]:
-        """Returns the names of a weight in 8 bits and of its scales."""
+        """Returns two names: the weight in 8 bits, and its scales."""
         replaced.add(name)
         values = weights[name]
         scales = np.abs(values).max(axis, keepdims=True) / np.float32(largest)
@@ -98,7 +98,7 @@ def quantize(network: Any) -> Any:
                 quantized.add(first)
                 call("quantize_rows", [first], rows)
             # Seven bits: CPUs without VNNI add two products in 16 bits, which
-            # overflow with eight.
+            # would overflow with eight bits.
             matrix = rounded(second, axis=0, largest=63)
             call("multiply", [*rows, *matrix], node.output)
         else:

@@ -33,8 +33,8 @@ def export_pretrained(
 ) -> Path:
     """Writes the next version of an encoder, such as `served/1`.
 
-    The signatures take `text`, strings [B]. All return `truncated` and
-    `num_tokens` too.
+    These signatures take `text`, strings [B]. Besides the outputs below, all
+    return `truncated` and `num_tokens`.
 
     - serving_default: `embedding`, float32 [B, H].
     - embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
@@ -50,7 +50,7 @@ def export_pretrained(
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
         export_dir: The folder of all versions of the model.
-        config: The settings.
+        config: The pooling, the normalization and the longest sequence.
         portable: Whether the model loads without tensorflow-text; see
             `ExportConfig`.
 
@@ -165,7 +165,7 @@ def _build_vectors(
 ) -> keras.Model:
     """Returns a network with one output for each pooling.
 
-    Where rows hold several texts, all outputs are float32 [R, K, H].
+    If each row of R rows holds K texts, all outputs are float32 [R, K, H].
     """
     tokens = encoder.output["sequence_output"]
     input_mask = encoder.input["input_mask"]

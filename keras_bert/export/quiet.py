@@ -1,4 +1,4 @@
-"""Loggers of the libraries that convert networks."""
+"""Hides the log messages of the libraries that convert networks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,9 +7,9 @@ from logging import getLogger
 
 @contextmanager
 def quiet(*names: str) -> Iterator[None]:
-    """Hides what these loggers say, except for errors.
+    """Hides the messages of these loggers, except for errors.
 
-    TensorFlow names a folder that soon has another name, and the converters
+    TensorFlow's messages name a folder that is soon renamed. The converters
     warn about their own steps.
     """
     loggers = [getLogger(name) for name in names]

@@ -14,9 +14,9 @@ from keras_bert.io.whole_files import full_disk_named, to_json, write_texts
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
 
-# The texts of the requests that a server answers before it says that a model
-# is ready. The first answers are slow, because TensorFlow then optimizes its
-# graphs and takes its memory. One text is short, one fills most of a sequence.
+# A server answers requests with these texts before it says that a model is
+# ready. The first answers are slow, because TensorFlow then optimizes its
+# graphs and takes its memory. One text is short; one fills most of a sequence.
 _WARM_UP_TEXTS = ("warm up", "warm up " * 60)
 
 
@@ -31,9 +31,9 @@ def export_saved_model(
 ) -> Path:
     """Writes the next version of a model, such as `served/1`.
 
-    Loading it needs tensorflow and, if the tokenizer has its operations,
-    tensorflow_text; nothing else. The folder appears when it is complete. It
-    holds, beside the files of a SavedModel:
+    To load it, only tensorflow is needed, and tensorflow_text if the tokenizer
+    uses its operations. The folder appears when it is complete. Beside the
+    files of a SavedModel, it holds:
 
         README.md: The model card.
         assets/model.json: The description and, for each signature that takes
@@ -43,15 +43,15 @@ def export_saved_model(
         assets.extra/tf_serving_warmup_requests: Requests that a server
             answers before it says that it is ready.
 
-    The signature `serve_examples` does the same as `serving_default`, but
-    takes serialized tf.Examples. Classify and Regress signatures take only
-    these.
+    The signature `serve_examples` is like `serving_default`, but takes
+    serialized tf.Examples. Classify and Regress signatures take only
+    tf.Examples.
 
     Args:
         export_dir: The folder of all versions of the model.
         signatures: The functions, by name.
         tracked: The objects whose variables and tables the functions use. A
-            tf.Module must not hold a model.
+            tf.Module among them must not hold a Keras model.
         description: The description in `assets/model.json`.
         assets: Text files, by name.
         model_card: The text of `README.md`.
@@ -73,8 +73,8 @@ def export_saved_model(
         new_version(export_dir) as version,
     ):
         module = tf.Module(name="served")
-        # A session, as in TensorFlow Serving, would restore the variables of
-        # Keras into copies that no function reads.
+        # A session, as in TensorFlow Serving, would restore Keras variables
+        # into copies that no function reads.
         module.tracked = [
             [y.value for y in x.variables] if isinstance(x, keras.Model) else x
             for x in tracked
@@ -156,7 +156,7 @@ def _from_examples(signature: Signature) -> Signature:
 
 
 def _write_warm_up(file: Path, signatures: Mapping[str, Signature]) -> None:
-    """Writes a TFRecord of `PredictionLog`, if the extra `serve` is there."""
+    """Writes warm-up requests, if the extra `serve` is installed."""
     try:
         from tensorflow_serving.apis import prediction_log_pb2
     except ImportError:

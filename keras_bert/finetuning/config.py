@@ -55,16 +55,18 @@ class AdaptationConfig(TrainConfig):
             self.num_frozen_layers or self.freeze_embeddings
         ):
             raise InputError(
-                "With lora_rank, all weights but adapters and head are frozen "
-                "already; leave num_frozen_layers and freeze_embeddings out."
+                "With lora_rank, all weights except the adapters and the "
+                "head are already frozen; leave num_frozen_layers and "
+                "freeze_embeddings out."
             )
         if not self.lora_rank and (
             self.lora_alpha
             or self.lora_targets != AdaptationConfig.lora_targets
         ):
             raise InputError(
-                "lora_alpha and lora_targets are for adapters, but without a "
-                "lora_rank there are none; give one, or leave them out."
+                "lora_alpha and lora_targets are for adapters, but there are "
+                "no adapters without lora_rank; give a lora_rank, or leave "
+                "both out."
             )
 
 
@@ -139,8 +141,9 @@ class DistillationConfig(TrainConfig):
             or len(layers) < len(pairs)
         ):
             raise InputError(
-                f"{name} is {text!r}; give pairs of a layer of the network, "
-                "each once, and a layer of the teacher, such as 1:3,2:6."
+                f"{name} is {text!r}; give pairs of a network layer and a "
+                "teacher layer, such as 1:3,2:6, with each network layer "
+                "only once."
             )
         if part != "hidden" and 0 in map(int, numbers):
             raise InputError(
@@ -210,9 +213,12 @@ def config_of_fit(
         raise InputError("epochs is 0, but must be above 0.")
     if config.do_lower_case is not None:
         raise InputError(
-            "The model has its tokenizer already; give do_lower_case to "
+            "The model already has its tokenizer; give do_lower_case to "
             "from_pretrained, not in the config."
         )
     if config.distribution_strategy == "multi_worker_mirrored":
-        raise InputError("fit runs in one process; use finetune on workers.")
+        raise InputError(
+            "fit runs in one process; to train on several workers, use "
+            "finetune."
+        )
     return config

@@ -123,8 +123,8 @@ def with_label_names(
         if isinstance(label, int) and str(label) not in labels:
             raise InputError(
                 f"Label {label!r} of example {number} is not one of the "
-                f"strings {', '.join(map(repr, labels))}; if it is the number "
-                "of a label, give the name: [names[i] for i in numbers]."
+                f"strings {', '.join(map(repr, labels))}; if it is the index "
+                "of a label, give the name: [names[i] for i in indices]."
             )
         return str(label) if isinstance(label, int) else label
 
@@ -145,8 +145,8 @@ def _named_columns(data: Any) -> dict[Any, list] | None:
         return None
     if repeated := {name for name in names if list(names).count(name) > 1}:
         raise InputError(
-            f"Several columns are named {', '.join(map(repr, repeated))}; give "
-            "each a name of its own."
+            f"Several columns are named {', '.join(map(repr, repeated))}; "
+            "give each a different name."
         )
     columns = {name: data[name] for name in names}
     if not _are_columns(columns.values()):

@@ -92,10 +92,11 @@ def check_distillation(
     missing = set(tokenizer.vocab) - set(teacher_tokenizer.vocab)
     if missing:
         raise InputError(
-            f"The teacher {checkpoint.folder} has a different vocabulary from "
-            f"the network: {min(missing)!r} is missing, and {len(missing)} in "
-            "all. Start from random weights with the teacher's vocabulary, "
-            "or from a checkpoint that has it, or a part of it (trim-vocab)."
+            f"The teacher {checkpoint.folder} has a different vocabulary "
+            f"from the network: it lacks {len(missing)} pieces, such as "
+            f"{min(missing)!r}. Start from random weights with the teacher's "
+            "vocabulary, or from a checkpoint that has it, or a part of it "
+            "(trim-vocab)."
         )
     _check_layers(bert_config, teacher_config, config)
 
@@ -137,7 +138,7 @@ def _check_layers(
         ):
             raise InputError(
                 f"num_relation_heads is {config.num_relation_heads}, but the "
-                f"{which} is {network.hidden_size} wide, which is not a "
+                f"width of the {which}, {network.hidden_size}, is not a "
                 "multiple of it."
             )
     heads, its_heads = (x.num_attention_heads for x in networks.values())
@@ -150,10 +151,10 @@ def _check_layers(
     for layer, its_layer in config.layer_map("score").items():
         if _reach(bert_config, layer) != _reach(teacher_config, its_layer):
             raise InputError(
-                f"score_layer_map is {config.score_layer_map!r}, but a token "
-                f"of layer {layer} of the network and one of layer {its_layer} "
-                "of the teacher do not attend to the same tokens; choose "
-                "layers that do, or take relation_layer_map."
+                f"score_layer_map is {config.score_layer_map!r}, but in "
+                f"layer {layer} of the network and layer {its_layer} of the "
+                "teacher, a token attends to different tokens; choose other "
+                "layers, or use relation_layer_map."
             )
 
 

@@ -21,7 +21,9 @@ class Evaluation:
 
     def __init__(self, kind: Kind, rows: Sequence[Row], *, batch_size: int):
         if not rows:
-            raise InputError("There is no row to evaluate; give labeled rows.")
+            raise InputError(
+                "There are no rows to evaluate; give labeled rows."
+            )
         self.rows = rows
         self._kind = kind
         self._examples = kind.encode(rows, labeled=True)

@@ -129,9 +129,9 @@ def explain_row(
     require_tensorflow()
     if not isinstance(kind, TextKind):
         raise InputError(
-            f"The model is of the kind {kind.name}, whose answer is more than "
-            "one label or number; explain takes a classifier, a regression or "
-            "a reranker."
+            f"The model is of the kind {kind.name}, whose answer is more "
+            "than one label or number; explain takes a classifier, a "
+            "regressor or a reranker."
         )
     settings: Any = kind.spec.settings
     if settings.in_windows:

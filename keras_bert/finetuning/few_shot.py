@@ -62,20 +62,19 @@ def contrast_and_solve(
         )
     if len({row["label"] for row in rows}) < len(kind.spec.labels):
         raise InputError(
-            "A label has no example; few-shot training needs some for each of "
-            f"{', '.join(kind.spec.labels)}."
+            "A label has no example; give few-shot training examples of each "
+            f"of the labels {', '.join(kind.spec.labels)}."
         )
     if settings.label_smoothing:
         raise InputError(
-            "Few-shot training solves for the output layer, whose labels "
-            f"cannot be smoothed, but label_smoothing is "
-            f"{settings.label_smoothing}; leave it out."
+            "Few-shot training cannot smooth the labels, but label_smoothing "
+            f"is {settings.label_smoothing}; leave it out."
         )
     heads = Checkpoint.of(start.checkpoint).heads
     if settings.pooling == "pooled" and "pooler" not in heads:
         logging.warning(
-            "Few-shot training begins with a new pooler, which has much to "
-            "learn from a few texts; give pooling='mean'."
+            "Few-shot training begins with an untrained pooler, and a few "
+            "texts are too little to train it; give pooling='mean'."
         )
     settings = dataclasses.replace(settings, class_weights="")
     contrast = _Contrast(

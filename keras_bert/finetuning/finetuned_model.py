@@ -45,7 +45,7 @@ from keras_bert.training.distribution import get_strategy
 _OF_KERAS = {
     "validation_split": "hold some rows out, and give them as validation_data",
     "class_weight": "give class_weights to from_pretrained, such as 'balanced'",
-    "verbose": "absl.logging.set_verbosity('warning') leaves out the log",
+    "verbose": "absl.logging.set_verbosity('warning') hides the log",
 }
 
 
@@ -282,7 +282,7 @@ class FinetunedModel:
             check_output_dir(output_dir)
             if self._model is not None and config.lora_rank:
                 raise InputError(
-                    "Adapters in an output_dir need their base model in a "
+                    "Adapters with an output_dir need a base model that is a "
                     "folder; save the model, and fit from_pretrained(folder)."
                 )
         with tempfile.TemporaryDirectory(prefix="keras_bert-") as temporary:

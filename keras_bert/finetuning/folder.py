@@ -129,10 +129,10 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     family_of(config.values)  # refuses an unknown family
     names = config.values.get("architectures") or [config.architecture]
     raise InputError(
-        f"{checkpoint.folder} has no task.json, and its config.json names the "
-        f"architecture {names[0]!r}, so it is not a fine-tuned "
-        "model: train it with finetune, or take the hidden states from "
-        "load_pretrained, the vectors from load_embedder or the guesses at "
+        f"{checkpoint.folder} has no task.json, and its config.json names "
+        f"the architecture {names[0]!r}, so it is not a fine-tuned model: "
+        "train it with finetune, or take the hidden states from "
+        "load_pretrained, the vectors from load_embedder or the guesses for "
         "[MASK] from keras_bert.export.load_mask_filler."
     )
 
@@ -162,7 +162,8 @@ def read_training(folder: Path) -> dict[str, Any]:
     if not isinstance(training.get("metrics", {}), dict):
         raise InputError(
             f"{folder / _TRAINING} has metrics {training['metrics']!r:.80}, "
-            "but must name each; copy it again, or remove it."
+            "but must have an object of names and values; copy it again, or "
+            "remove it."
         )
     return training
 

@@ -1,5 +1,7 @@
 """The output layer of a checkpoint -> one with the labels in a task's order."""
 
+import re
+
 import keras
 import numpy as np
 from absl import logging
@@ -10,6 +12,9 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import find_spec, has_spec
 
+# "LABEL_0" is what Hub models have if nobody named their labels.
+_NO_NAME = re.compile(r"(LABEL_)?\d+", re.IGNORECASE)
+
 
 def label_places(
     kind: Kind, checkpoint: Checkpoint, bert_config: BertConfig, new_head: bool
@@ -18,8 +23,9 @@ def label_places(
 
     Returns None if the checkpoint has the same labels in the same order, labels
     without names, or no output layer for the kind, or if there will be a new
-    output layer. If no name is the same but there are equally many, the labels
-    are taken to be the same.
+    output layer. Names may differ in case. If the labels of one side have no
+    names, as in LABEL_0 or 0, and there are equally many, the labels are taken
+    to be the same.
 
     Raises InputError if the checkpoint has other labels.
     """
@@ -29,14 +35,23 @@ def label_places(
         stored = find_spec(checkpoint, bert_config).labels
     if stored in ((), labels) or not _heads(kind) & checkpoint.heads:
         return None
-    if set(stored) == set(labels):
-        return [stored.index(label) for label in labels]
-    if len(stored) == len(labels) and not set(stored) & set(labels):
-        return list(range(len(labels)))  # LABEL_0, LABEL_1 in Hub models
+    for form in (str, str.casefold):
+        theirs, ours = (list(map(form, names)) for names in (stored, labels))
+        if len({*theirs} & {*ours}) == len(stored) == len(labels):
+            places = [theirs.index(name) for name in ours]
+            return None if places == sorted(places) else places
+    # The kind itself names some labels, which the checkpoint cannot name.
+    has_no_names = stored == kind.hub.labels or any(
+        all(map(_NO_NAME.fullmatch, names)) for names in (stored, labels)
+    )
+    is_other = not set(stored) & set(labels)
+    if has_no_names and is_other and len(stored) == len(labels):
+        return list(range(len(labels)))
     raise InputError(
         f"{checkpoint.place} answers with the labels "
         f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
-        "give new_head (--new_head) to train a new output layer on its encoder."
+        "give new_head (--new_head) to train a new output layer on its "
+        "encoder, or the same names if the labels are the same."
     )
 
 
@@ -46,15 +61,18 @@ def reorder(
     """Puts the rows of a loaded output layer into the order of the labels."""
     if places == sorted(places):
         logging.warning(
-            "The output layer of %s is assumed to be for the labels %s, in "
-            "this order; give new_head if it is for other labels.",
+            "The output layer of %s, with the labels %s, is assumed to be for "
+            "the labels %s, in this order; give new_head if it is for other "
+            "labels.",
             checkpoint.place,
+            ", ".join(find_spec(checkpoint, checkpoint.config).labels),
             ", ".join(kind.spec.labels),
         )
         return
     logging.info(
         "The checkpoint and the task have their labels in different orders; "
-        "the rows of its output layer are put into the order of the task."
+        "the rows of the checkpoint's output layer are put into the order of "
+        "the task."
     )
     for weight in model.weights:
         head, *_, name = weight.path.split("/")

@@ -212,7 +212,7 @@ def _read_held_out(
             is_first = split in task.validation_splits[:1]
             if is_first or split.startswith("validation"):
                 raise
-            logging.info("A test set is left out: %s", error)
+            logging.info("A test set is skipped: %s", error)
 
 
 def _settings_to_train(

@@ -145,8 +145,9 @@ def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:
             kinds.append(kind)
     if not kinds:
         raise InputError(
-            f"The network has {', '.join(sorted(heads)) or 'no output layer'}, "
-            "which is the output of no kind of task; leave out text_fields, or "
+            "The network has "
+            f"{', '.join(sorted(heads)) or 'no output layer'}, which no "
+            "known kind of task has as output; leave out text_fields, or "
             "import the file that defines your kind."
         )
     # A kind of the user's own may be a subclass of the one that is meant.
@@ -165,8 +166,8 @@ def _check_weights(
         raise InputError(
             f"The weight {wrong[0]} of the network has the shape "
             f"{given.get(wrong[0])}, but {wanted.get(wrong[0])} is expected "
-            "(None is no such weight); check labels and settings, and merge "
-            "adapters."
+            "(None means that there is no such weight); check labels and "
+            "settings, and merge adapters."
         )
 
 
@@ -195,7 +196,7 @@ def _check_outputs(
             )
     if differs:
         raise InputError(
-            f"The outputs of the network are not those of a model of the kind "
+            "The outputs of the network do not fit a model of the kind "
             f"{spec.kind} with {spec.settings}; give the settings of the "
             "network, or leave out text_fields."
         )

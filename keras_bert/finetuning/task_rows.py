@@ -53,12 +53,12 @@ class TaskRows:
         if not rows:
             raise InputError(
                 f"validation_data is {reprlib.repr(data)}; give (x, y), or "
-                "rows that have their labels inside, or leave it out."
+                "rows that contain their labels, or leave it out."
             )
         if self._kind.has_labels and any("label" not in row for row in rows):
             raise InputError(
                 "A row of validation_data has no label; give (x, y), or rows "
-                "that have their labels inside."
+                "that contain their labels."
             )
         return rows
 
@@ -70,7 +70,7 @@ class TaskRows:
         rows = TaskRows(with_fields).read(x, y)
         if not rows:
             raise InputError(
-                "There is no row to train on; give texts and their labels."
+                "There are no rows to train on; give texts and their labels."
             )
         if self.usual_fields is not None and isinstance(rows[0], Mapping):
             fields = self._find_fields(rows, self.usual_fields)

@@ -170,9 +170,9 @@ def train_kind(
     evaluations = evaluations_of(kind, held_out, config)
     if config.early_stopping_patience and not evaluations:
         raise InputError(
-            f"early_stopping_patience is {config.early_stopping_patience}, but "
-            "no validation rows say when to stop; give some, or leave "
-            "early_stopping_patience out."
+            f"early_stopping_patience is {config.early_stopping_patience}, "
+            "but there are no validation rows to decide when to stop; give "
+            "some, or leave early_stopping_patience out."
         )
     encoded = encoded_folder(output_dir, cache_dir)
     examples = encode_rows(kind, read_rows(), encoded)
@@ -270,8 +270,8 @@ def _warn_of_single_rows(
     losses = kind.training_objectives.values()
     if batch_size < 2 and any(isinstance(x, BatchObjective) for x in losses):
         logging.warning(
-            "The loss compares the rows of a batch, but a batch has one "
-            "row, so little or nothing is learned; give more rows and a "
+            "The loss compares the rows of a batch, but each batch has only "
+            "one row, so little or nothing is learned; give more rows and a "
             "larger train_batch_size."
         )
 

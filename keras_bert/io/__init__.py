@@ -1,1 +1,1 @@
-"""Files here and on a store: whole or absent, copied, resumed."""
+"""Files on this machine and on a store, written whole, copied or resumed."""

@@ -11,7 +11,7 @@ CHECKSUMS_FILE = "checksums.json"
 
 
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
-    """Writes the checksums of these files of a local folder into it."""
+    """Writes the checksums of the named files into their local folder."""
     names = sorted({*names} - {CHECKSUMS_FILE})
     checksums = {name: _checksum(folder / name) for name in names}
     text = json.dumps(checksums, indent=2) + "\n"
@@ -19,10 +19,10 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
 
 
 def find_damage(folder: Path) -> str | None:
-    """Returns which file differs from its checksum, and how, or None.
+    """Says which file differs from its checksum, and how; None if none does.
 
     A folder without checksums, such as one that a user made, is not checked.
-    Neither is one on a store, which checks its objects itself.
+    Neither is a folder on a store: a store checks its objects itself.
     """
     file = folder / CHECKSUMS_FILE
     if is_remote(folder) or not file.is_file():
@@ -40,7 +40,7 @@ def find_damage(folder: Path) -> str | None:
 
 
 def check_is_undamaged(folder: Path) -> None:
-    """Raises InputError if `find_damage` finds something."""
+    """Raises InputError if a file differs from its checksum in the folder."""
     if damage := find_damage(folder):
         raise InputError(
             f"{folder} cannot be used: {damage}; copy the folder again, or "

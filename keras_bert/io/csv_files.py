@@ -1,6 +1,7 @@
-"""CSV files: their rows, and the delimiter of their columns."""
+"""CSV and TSV files: their rows, and the delimiter of their columns."""
 
 import csv
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from keras_bert.io.input_files import open_text
 _DELIMITERS = ",;\t"
 # An unclosed quote must not read a large file into one field.
 _MAX_FIELD_SIZE = 100_000_000
+# Quotes around a text, and at least one quote inside, all of them doubled.
+_QUOTED_BY_EXCEL = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
 
 def is_csv(file: str | Path) -> bool:
@@ -38,10 +41,21 @@ def csv_table(
             ) from error
 
 
+def split_tsv(line: str) -> list[str]:
+    """Returns the columns of a TSV line, without the quotes that Excel adds."""
+    fields = line.split("\t")
+    if '""' not in line:
+        return fields
+    return [
+        x[1:-1].replace('""', '"') if _QUOTED_BY_EXCEL.fullmatch(x) else x
+        for x in fields
+    ]
+
+
 def wrong_number(
     number: int, path: str | Path, columns: int, expected: int
 ) -> InputError:
-    """Returns the error of a line with a wrong number of columns."""
+    """Returns the error for a line with a wrong number of columns."""
     return InputError(
         f"Line {number} of {path} has {columns} columns, but {expected} are "
         "expected; check its separators and quotes."
@@ -49,7 +63,7 @@ def wrong_number(
 
 
 def csv_header(path: str | Path, delimiter: str) -> list[str]:
-    """Returns the names of the columns; none if its quotes are wrong."""
+    """Returns the names of the columns; [] if the quotes are wrong."""
     try:
         return next(csv_table(path, delimiter), (0, []))[1]
     except InputError:
@@ -59,8 +73,8 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
     """Returns the delimiter that gives the header these columns; else ",".
 
-    If there are several, it is the one that gives the most columns: most
-    headers have a column with the index 0.
+    Of several, it is the delimiter that gives the most columns: with almost any
+    delimiter, a header has a column with the index 0.
     """
 
     def num_names(delimiter: str) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 from keras_bert.io.paths import is_remote
 
 MARKER = "_PARTIAL"
-# Bounds the disk space. A copy has been read before the next ones are made.
+# Limits the disk space. A copy is read before the next copies are made.
 _MAX_COPIES = 4
 _TEXT = (
     b"This folder is incomplete: a process is writing to it, or was killed. "
@@ -27,9 +27,9 @@ _TEXT = (
 
 
 def list_names(folder: Any) -> list[str]:
-    """Returns the names in a folder; none if it is missing.
+    """Returns the names in a folder; [] if the folder is missing.
 
-    A store is asked once.
+    It sends a store one request.
     """
     try:
         if is_remote(folder):
@@ -43,7 +43,7 @@ def list_names(folder: Any) -> list[str]:
 def file_states(folder: Any) -> dict[str, str]:
     """Returns, for each file below a folder, a text that changes with the file.
 
-    The names are relative to the folder. A store is asked once.
+    The names are relative to the folder. It sends a store one request.
     """
     if is_remote(folder):
         start = len(folder.path)
@@ -52,7 +52,7 @@ def file_states(folder: Any) -> dict[str, str]:
     stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     return {
         path.relative_to(folder).as_posix(): str(
-            # Copying keeps the time of writing, but not the time of change.
+            # A copy can keep the mtime of a file, but not its ctime.
             (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         )
         for path, stat in stats.items()
@@ -60,9 +60,9 @@ def file_states(folder: Any) -> dict[str, str]:
 
 
 def claim_folder(folder: Any) -> bool:
-    """Marks a new folder; returns False if it exists.
+    """Marks a new folder as incomplete; returns False if the folder exists.
 
-    Of several processes, only one gets the folder, if the store supports it.
+    If the store supports it, only one of several processes gets the folder.
     """
     if folder.exists():
         return False
@@ -74,7 +74,7 @@ def claim_folder(folder: Any) -> bool:
 
 
 def upload_folder(local: Path, folder: Any) -> None:
-    """Replaces a folder with the files of a local one."""
+    """Replaces a folder on a store with the files of a local folder."""
     files = [path for path in local.rglob("*") if path.is_file()]
     with marked_incomplete(folder):
         folder.fs.put(
@@ -104,7 +104,7 @@ def marked_incomplete(folder: Any) -> Iterator[None]:
 
 
 class TemporaryFolder:
-    """A local folder that is removed with this object, or with the process."""
+    """A local folder that is removed when this object or the process ends."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="keras_bert-"))
@@ -114,11 +114,11 @@ class TemporaryFolder:
 
 
 def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
-    """Returns a local folder with the files of `folder`; itself if it is local.
+    """Returns `folder` itself if it is local, or else a local copy of it.
 
-    `names` are the files to copy; by default all. A process copies the same
-    objects once, and again if they change. It keeps its last 4 copies, and
-    deletes them when it ends: nothing is left to clean up, and another process
+    `names` are the files to copy, by default all. A process copies the same
+    objects once, and again if they change. It keeps its last 4 copies and
+    deletes them when it ends, so nothing is left to clean up. Another process
     never sees half of a copy.
     """
     return _whole(_kept, folder, names).path if is_remote(folder) else folder
@@ -126,7 +126,7 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
 
 @contextlib.contextmanager
 def brief_copy(folder: Path) -> Iterator[Path]:
-    """Yields what `local_copy` returns; a copy is removed after the block."""
+    """Like `local_copy`, but removes the copy when the `with` block ends."""
     if not is_remote(folder):
         yield folder
         return

@@ -1,4 +1,4 @@
-"""Text files to read, here or on a store: globs of names, plain or gzip."""
+"""Text files to read, plain or gzip, on this machine or on a store."""
 
 import contextlib
 import glob
@@ -17,7 +17,7 @@ _HEAD = 1024  # bytes that show what a file holds
 
 
 def expand_globs(patterns: str | Path) -> list[str]:
-    """Returns the files of comma-separated names or globs, in order.
+    """Returns the files that comma-separated names or globs match, in order.
 
     Raises FileNotFoundError if a pattern matches no file.
     """
@@ -44,7 +44,7 @@ def check_is_no_input(
     output = _whole_path(output_file)
     if output in map(_whole_path, files):
         raise InputError(
-            f"The output file {output_file} is an input file too and would be "
+            f"The output file {output_file} is also an input file and would be "
             "overwritten; give another name."
         )
 
@@ -56,17 +56,17 @@ def open_text(
     """Opens a UTF-8 text file; see `open` for the other arguments.
 
     The file may be compressed by gzip, and may begin with a byte-order mark.
-    Raises InputError if it is damaged or not such a file.
+    Raises InputError if it is damaged or not a text file.
     """
     path = to_path(file)
     try:
         with path.open("rb") as opened:
-            content: Any = io.BufferedReader(opened)  # a pipe is read once
+            content: Any = io.BufferedReader(opened)  # a pipe cannot rewind
             if path.suffix == ".gz" or content.peek(2).startswith(_GZIP):
                 content = io.BufferedReader(gzip.open(content))
             if b"\0" in content.peek(_HEAD)[:_HEAD]:
                 raise InputError(
-                    f"{file} holds zero bytes, so it is not UTF-8 text, but "
+                    f"{file} contains null bytes, so it is not UTF-8 text, but "
                     "perhaps UTF-16; save it as UTF-8."
                 )
             with io.TextIOWrapper(
@@ -97,8 +97,8 @@ def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
         if not number and "\r" in line[:-1] and not line.endswith("\n"):
             raise InputError(
                 f"The lines of {file or 'the input'} end with CR alone, so "
-                "they would be one line; save it with LF or CR LF at the ends "
-                "of lines."
+                "they would be one line; save the file with LF or CR LF line "
+                "endings."
             )
         yield line
 

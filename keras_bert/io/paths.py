@@ -1,8 +1,8 @@
 """A name that a user gives -> a path, on this machine or on a store.
 
 A store keeps objects under names and knows neither folders nor renaming. Its
-paths have the methods of pathlib; never call `mkdir` on one, because that may
-make a bucket.
+paths have the methods of pathlib. Never call `mkdir` on such a path, because
+that may make a bucket.
 """
 
 import os
@@ -12,16 +12,16 @@ from typing import cast
 
 from keras_bert.errors import InputError
 
-# pathlib makes "gs:/bucket" of "gs://bucket". A drive has one letter.
+# pathlib turns "gs://bucket" into "gs:/bucket". One letter would be a drive.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)|[a-z][a-z0-9+.-]+://")
 
 
 def to_path(path: str | Path) -> Path:
     """Returns a pathlib.Path, or a UPath for a URL such as "s3://bucket/run".
 
-    mypy takes both for a Path. The libraries of the stores (extra `storage`)
-    find the login and the endpoint in their usual variables and files, such
-    as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
+    For mypy, both are a Path. The libraries for stores (extra `storage`) find
+    the login and the endpoint in their usual files and environment variables,
+    such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
 
     Raises:
         InputError: If it is not a path, or there is no library for the URL.
@@ -35,7 +35,7 @@ def to_path(path: str | Path) -> Path:
     scheme = _SCHEME.match(str(path))
     if not scheme:
         return Path(path).expanduser()
-    # A UPath may have options of the caller.
+    # A UPath may carry options that the caller has set.
     url = str(path).replace(":/", "://", 1) if scheme[1] else path
     try:
         import upath

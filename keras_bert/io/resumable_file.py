@@ -1,4 +1,4 @@
-"""A file that is written in steps; if a run is killed, the next continues."""
+"""A file written in steps; if a run is killed, the next run continues it."""
 
 import gzip
 import shutil
@@ -25,8 +25,8 @@ class ResumableFile:
 
     Attributes:
         folder: The hidden folder.
-        state: The state of the last `append`, even by an earlier process; None
-            at the start.
+        state: The state that the last `append` saved, even in an earlier
+            process; None before the first.
     """
 
     def __init__(self, path: str | Path):
@@ -41,14 +41,14 @@ class ResumableFile:
         if self._saved:
             names = {path.name for path in self.folder.iterdir()}
             parts = {str(i) for i in range(self._saved["parts"])}
-            if names >= parts:  # no other process has taken some away
+            if names >= parts:  # no other process has removed some
                 self.state = self._saved["state"]
                 self._num_parts = len(parts)
 
     def append(self, data: str | bytes, state: dict[str, Any]) -> None:
         """Writes a part, and the state from which the next process continues.
 
-        If this raises or the process is killed, the file is as it was before.
+        If it raises, or the process is killed, the file is as it was before.
 
         Raises InputError if another process has written a part meanwhile.
         """
@@ -56,7 +56,7 @@ class ResumableFile:
         if isinstance(data, str):
             data = data.encode("utf-8", errors="backslashreplace")
             if self._path.suffix == ".gz":
-                # Without a time: the bytes depend on the text only.
+                # Without a time stamp, the bytes depend only on the text.
                 data = gzip.compress(data, mtime=0)
         with atomic_path(self.folder / str(self._num_parts)) as path:
             path.write_bytes(data)
@@ -66,7 +66,7 @@ class ResumableFile:
         self._saved = self._read_progress()
 
     def finish(self, header: bytes = b"") -> None:
-        """Makes the file from a header and the parts; replaces an older one."""
+        """Makes the file from a header and the parts; replaces an old file."""
         if self.state is None:
             self.append("", {})
         self._check_is_alone()
@@ -84,6 +84,6 @@ class ResumableFile:
     def _check_is_alone(self) -> None:
         if self._read_progress() != self._saved:
             raise InputError(
-                f"Another process writes {self._path} at the same time; wait "
-                "until it ends, and do not start a command twice."
+                f"Another process is writing {self._path}; wait until it "
+                "ends, and start each command only once."
             )

@@ -12,10 +12,10 @@ def write_arrays(
     arrays: Mapping[str, np.ndarray],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a new file with the usual permissions of a new file.
+    """Writes arrays to a safetensors file with the usual permissions.
 
-    `save_file` alone makes a file that only its owner may read: a server that
-    runs as another user could not load the model.
+    `save_file` alone makes a file that only its owner may read. A server that
+    runs as another user could not load such a model.
     """
     file.touch()
     mode = file.stat().st_mode

@@ -7,13 +7,13 @@ from keras_bert.errors import InputError
 
 
 def weights_by_path(model: Any) -> dict[str, Any]:
-    """Returns the weights; raises InputError if two have one path."""
+    """Returns a model's weights by path; raises InputError if two share one."""
     counts = collections.Counter(weight.path for weight in model.weights)
     for path, count in counts.most_common(1):
         if count > 1:
             raise InputError(
-                f"{count} weights of the network have the path {path}, but a "
-                "checkpoint holds one weight under a path; give their layers "
-                "different names."
+                f"{count} weights of the network have the path {path}, but "
+                "each path in a checkpoint holds one weight; give their "
+                "layers different names."
             )
     return {weight.path: weight for weight in model.weights}

@@ -16,7 +16,7 @@ from keras_bert.errors import InputError
 from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
 
-# By path: threads that write the same file take turns.
+# The locks by path: threads that write the same file take turns.
 _locks: dict[str, threading.RLock] = {}
 
 
@@ -27,8 +27,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     When the block ends, the result becomes `path` and replaces what was there.
     If the block raises, the result is removed and `path` is unchanged. The
     next call for the same `path` removes what a killed process left. If `path`
-    is a link, what it leads to is replaced. Even after a loss of power, `path`
-    is the old or the new one: the new one is on the disk before it is renamed.
+    is a link, the target of the link is replaced. Even after a power failure,
+    `path` has either the old or the new content, because the new content is on
+    the disk before it is renamed.
 
     On a store, a file is one object, which appears when it is complete. A
     folder is marked until it is complete; read it with `whole_folder`.
@@ -41,10 +42,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def shared_path(path: str | Path) -> AbstractContextManager[Path]:
-    """Like `atomic_path`, for what several processes may make.
+    """Like `atomic_path`, for a path that several processes may write.
 
-    Each process gets a path of its own. The last file stays, or the first
-    folder. A killed process leaves its part, named `.*.partial`.
+    Each process writes to a temporary path of its own. Of several files, the
+    last one stays; of several folders, the first. A killed process leaves its
+    incomplete result, named `.*.partial`.
     """
     return _made(path, is_shared=True)
 
@@ -72,8 +74,9 @@ def _made(path: str | Path, *, is_shared: bool) -> Iterator[Path]:
             if not partial.is_dir():
                 check_is_not_folder(path)
             elif path.is_dir() and not is_shared:
-                # A folder cannot be renamed over a full one. The old one is
-                # only moved aside: if the process is killed, one of them stays.
+                # A folder cannot be renamed over a folder that is not empty.
+                # The old one is first moved aside, so that one of the two
+                # remains if the process is killed.
                 path.replace(replaced)
             try:
                 partial.replace(path)
@@ -106,10 +109,10 @@ def _uploaded(path: Any) -> Iterator[Path]:
 
 
 def whole_folder(path: str | Path) -> Path:
-    """Returns the folder to read: `path`, or the one that it was to replace.
+    """Returns the folder to read: `path`, or its older version.
 
-    They differ only if a process was killed while `atomic_path` replaced the
-    folder.
+    It is the older version only if a process was killed while `atomic_path`
+    replaced the folder.
     """
     path = to_path(path)
     replaced = _moved_aside(path)
@@ -117,18 +120,18 @@ def whole_folder(path: str | Path) -> Path:
 
 
 def is_whole(path: Path) -> bool:
-    """Returns whether there is a file, or a folder without a mark."""
+    """Returns whether a path is a file, or a folder not marked incomplete."""
     return path.exists() and not (path / folders.MARKER).exists()
 
 
 def check_is_new(folder: str | Path) -> None:
-    """Raises InputError if there is such a folder already."""
+    """Raises InputError if the folder already exists."""
     if is_whole(to_path(folder)):
-        raise InputError(f"{folder} exists already; give a new folder.")
+        raise InputError(f"{folder} already exists; give a new folder.")
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a folder, if there is one, or a link to one."""
+    """Removes a file, a folder or a link, if it exists."""
     if not path.is_dir() or (not is_remote(path) and path.is_symlink()):
         path.unlink(missing_ok=True)
     elif is_remote(path):
@@ -147,7 +150,9 @@ def check_is_not_folder(path: str | Path) -> None:
 def read_json(
     file: Path, of_type: type = dict, *, is_needed: bool = True
 ) -> Any:
-    """Reads a JSON object or list; an empty one if an optional file is absent.
+    """Returns the object or list in a JSON file.
+
+    If the file is not needed and missing, the object or list is empty.
 
     Raises:
         FileNotFoundError: If a file that is needed is missing.
@@ -181,7 +186,7 @@ def write_json(path: str | Path, values: Any) -> None:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes text files, by their paths in a folder."""
+    """Writes text files into a folder; `texts` maps their paths to texts."""
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
@@ -210,9 +215,9 @@ def full_disk_named(
 
 @contextlib.contextmanager
 def disk_error_named(path: Path) -> Iterator[None]:
-    """Adds the path to an error of the system that names no file.
+    """Adds the path to a system error that names no file.
 
-    A full disk is found by calls that do not know the file.
+    The calls that fail on a full disk do not know the name of the file.
     """
     try:
         yield
@@ -237,7 +242,7 @@ def write_error_named(path: Path) -> Iterator[None]:
 
 
 def _followed(path: Path) -> Path:
-    """Returns what a link leads to, which may be missing, or the path."""
+    """Returns the target of a link, which may not exist, or the path itself."""
     return path if is_remote(path) or not path.is_symlink() else path.resolve()
 
 
@@ -256,7 +261,7 @@ def _sync(path: Path) -> None:
 
 
 def _sync_names(folder: Path) -> None:
-    # Some file systems cannot do that.
+    # Some file systems cannot sync a folder.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Outputs of a network -> answers, by kind, in NumPy.
+"""Turns the outputs of a network into answers with NumPy, by kind.
 
-Where TensorFlow is not installed, they are the answers of the signature
+Where TensorFlow is not installed, these functions replace the signature
 `serving_default`. A kind whose `decode` works in NumPy calls them too. Strings
 are bytes.
 """
@@ -47,10 +47,10 @@ def _reranker(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
 
 
 def _embedding(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
-    """Answers one text with its vector, and several texts with similarities.
+    """Returns the vector of a single text, or similarities of several texts.
 
-    Takes the vectors [B, C, H] of the C texts of each row, and compares the
-    first text with each other text.
+    The vectors are [B, C, H]: each row has C texts, the first of which is
+    compared with each other text.
     """
     vectors = outputs["embeddings"]
     if vectors.shape[1] == 1:
@@ -64,18 +64,18 @@ def _embedding(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
 
 
 def unit_vectors(vectors: Array) -> Array:
-    """Vectors [..., H] -> the same directions, with the length 1."""
+    """Returns vectors [..., H], scaled to the length 1."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-12)
 
 
 def sigmoid(logits: Array) -> Array:
-    """Returns scores in float64, so that equal logits have equal scores.
+    """Returns the sigmoid in float64: equal logits have equal scores.
 
-    TensorFlow's sigmoid of equal numbers may differ in its last bit, and a
-    threshold could lie between them.
+    TensorFlow's sigmoid may give equal logits scores that differ in the last
+    bit, and a threshold could lie between these scores.
     """
-    with np.errstate(over="ignore"):  # the score is 0
+    with np.errstate(over="ignore"):  # then the score is 0
         return 1 / (1 + np.exp(-logits.astype("float64")))
 
 

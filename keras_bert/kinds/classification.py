@@ -38,8 +38,8 @@ _BALANCED = "balanced"
 def _check_is_pooled(settings: ClassificationSettings) -> dict[str, str]:
     if settings.pooling != "pooled":
         raise InputError(
-            "The classifiers of transformers read the output of a pooler, but "
-            f"this one has pooling={settings.pooling}; keep it in our format, "
+            "transformers' classifiers read the output of a pooler, but this "
+            f"one has pooling={settings.pooling}; keep it in our format, "
             "keras, or train it with pooling=pooled."
         )
     return {}
@@ -51,8 +51,8 @@ class Classification(TextKind):
     In training, a row has the weight of its label (`class_weights`). With
     balanced weights, the rows of each label have the same weight in total: the
     weight of a label is the number of rows divided by the number of rows with
-    this label and by the number of labels. The loss of an evaluation has
-    neither weights nor smoothed labels.
+    this label and by the number of labels. The evaluation loss uses neither
+    weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `label` [B] and
     `scores` [B, L], in the order of the labels. Its signature `classify`
@@ -101,11 +101,12 @@ class Classification(TextKind):
         bert_config: BertConfig,
         given: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Chooses mean pooling for an encoder without a pooler.
+        """Returns mean pooling as the default if the encoder has no pooler.
 
-        In families other than BERT, pre-training has no pooler, and each
-        classifier begins with a new one. There, only an encoder without any
-        head was trained for mean pooling.
+        Families other than BERT are pre-trained without a pooler, and their
+        classifiers begin with a new one. In these families, mean pooling is the
+        default only if the checkpoint has no head at all: such an encoder was
+        trained for mean pooling.
         """
         if "pooling" in given:
             return {}
@@ -183,9 +184,9 @@ class Classification(TextKind):
 
 
 class NextSentence(Classification):
-    """A classification of pairs with the head that pre-training has trained.
+    """Classifies pairs of texts with the pre-trained next-sentence head.
 
-    There are two labels: the second text comes next, or it is a random one.
+    There are two labels: the second text comes next, or it is a random text.
     """
 
     name = "next_sentence"
@@ -199,7 +200,7 @@ class NextSentence(Classification):
         labels=("is_next", "random"),
     )
 
-    # It reads the pooler, even if the checkpoint has none.
+    # The head reads the pooler, even if the checkpoint has none.
     settings_from_checkpoint = Kind.settings_from_checkpoint
 
     def _check(self) -> None:
@@ -207,7 +208,7 @@ class NextSentence(Classification):
         settings, labels = self.spec.settings, self.spec.labels
         if settings.pooling != "pooled":
             raise InputError(
-                "A next_sentence model has learned from the pooler; leave out "
+                "A next_sentence model needs the pooler; leave out "
                 f"pooling={settings.pooling}."
             )
         if len(labels) != 2:
@@ -226,7 +227,7 @@ class NextSentence(Classification):
 
 
 def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
-    """Returns a weight for each label; 1 for "" and "balanced".
+    """Returns the weight of each label; always 1 for "" and "balanced".
 
     Raises InputError if the text is wrong.
     """
@@ -245,8 +246,8 @@ def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
     are_numbers = all(0 < number < math.inf for number in numbers)
     if not are_numbers or len(given) < len(parts) or given.keys() - weights:
         raise InputError(
-            f"class_weights is {text!r}; give balanced, label=number for some "
-            f"of the labels {', '.join(labels)}, or a number for each of them; "
-            "numbers are above 0, comma-separated."
+            f"class_weights is {text!r}; give balanced, or comma-separated "
+            "numbers above 0: one for each of the labels "
+            f"{', '.join(labels)}, or label=number for some of them."
         )
     return np.array(list((weights | given).values()))

@@ -10,31 +10,31 @@ import tensorflow as tf
 from keras_bert.kinds import network_calls
 from keras_bert.text.packing import pad, truncation_info
 
-# The label of a token that is not learned.
+# The label of a token that training ignores.
 IGNORED = -1
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """The inputs of the network, ragged, and the labels.
+    """The ragged inputs of a network, and the labels.
 
     Attributes:
         features: The inputs `input_ids` and `segment_ids`, int32 [N, (tokens)],
-            or for examples that hold C sequences [N, C, (tokens)]. C may
-            differ, as the number of windows does. If the sequences are the
-            windows of several texts, `num_windows`, int32 [N, texts], is the
-            number of windows of each text.
+            or for examples that hold C sequences [N, C, (tokens)]. C may differ
+            between examples, as the number of windows does. If the sequences
+            are the windows of several texts, `num_windows`, int32 [N, texts],
+            is the number of windows of each text.
         rows: The index of each example's row, in ascending order. A long text
             may make several examples.
         labels: The labels by output, [N, ...] or ragged [N, (tokens)]; empty if
-            the rows have no labels. The id `IGNORED` is not learned.
-        weights: The weights by output, float32 in the shape of its labels; 1 if
-            absent.
-        truncated: Whether a text of the row was truncated, bool [rows]; None
+            the rows have no labels. Training ignores the id `IGNORED`.
+        weights: The weights of the labels by output, float32 in the labels'
+            shape; see `batch` for outputs without weights.
+        truncated: Whether a text of each row was truncated, bool [rows]; None
             if no text was.
-        are_choices: Whether the network takes the sequences of an example
-            packed, as `pack_choices` does.
-        tokens: What the kind's `decode` must know about the tokens.
+        are_choices: Whether the network takes the sequences of an example as
+            `pack_choices` packs them.
+        tokens: Whatever the kind's `decode` must know about the tokens.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -61,7 +61,7 @@ class Examples:
 
     @functools.cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The longest sequence, all tokens and sequences: counts, each [N]."""
+        """Counts [N]: tokens of the longest sequence, all tokens, sequences."""
         with tf.init_scope():  # even while a graph of batches is built
             splits = self.features["input_ids"].nested_row_splits
             *outer, ends = (x.numpy() for x in splits)
@@ -73,7 +73,7 @@ class Examples:
 
     @functools.cached_property
     def packed(self) -> bool | None:
-        """Whether a row holds all choices; None if there are no choices."""
+        """Whether one row holds all choices; None if there are no choices."""
         if not self.are_choices:
             return None
         _, totals, _ = self._sizes
@@ -81,12 +81,12 @@ class Examples:
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
-        """The tokens of each example with padding, over all its rows, [N].
+        """The number of tokens in all rows of each example with padding, [N].
 
-        The longest example of a batch decides on its shape, because it has both
-        the most rows and the longest row: either all examples have the same
-        number of rows, or an example with more windows than texts has a full
-        window.
+        The example with the most tokens determines the shape of its batch,
+        because it has both the most rows and the longest row: either all
+        examples have the same number of rows, or each example with more windows
+        than texts has a full window.
         """
         longest, totals, counts = self._sizes
         return totals if self.packed else longest * counts
@@ -113,10 +113,10 @@ class Examples:
         return batches
 
     def truncation_info(self) -> list[dict[str, Any]]:
-        """Returns what the answer to each row says about truncation.
+        """Returns `truncated` and `num_tokens` for the answer to each row.
 
-        This is `truncated`, and `num_tokens`: the tokens of all examples of the
-        row, including special tokens.
+        `num_tokens` counts the tokens of all examples of the row, including
+        special tokens.
         """
         values = truncation_info(
             self.features["input_ids"], self.truncated, self.rows
@@ -124,7 +124,7 @@ class Examples:
         return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
-        """Joins every `size` examples of one text into one example."""
+        """Joins every `size` neighboring one-text examples into one."""
         assert self.truncated is not None
         features = network_calls.group_texts(self.features, size)
         return Examples(
@@ -165,7 +165,7 @@ class Examples:
 
 
 def to_rows(columns: network_calls.Tensors) -> list[dict[str, Any]]:
-    """Tensors [B, ...] by name -> a dict of JSON values for each row."""
+    """Returns a dict of JSON values for each row of tensors [B, ...]."""
     lists = {
         name: [y.decode() for y in x.numpy()]
         if x.dtype == tf.string

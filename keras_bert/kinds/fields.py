@@ -20,7 +20,7 @@ _ROWS_PER_CHUNK = 10_000
 
 
 class NumberedRows(list):
-    """A part of the rows of a data set, with the number of its first row."""
+    """A chunk of a data set's rows, with the number of its first row."""
 
     def __init__(self, rows: Iterable[Row], first_number: int):
         super().__init__(rows)
@@ -28,7 +28,7 @@ class NumberedRows(list):
 
 
 def in_chunks(rows: Iterable[Row]) -> Iterator[NumberedRows]:
-    """Cuts rows into parts of 10,000; reads one part at a time."""
+    """Yields rows in chunks of 10,000; reads one chunk at a time."""
     rows, first_number = iter(rows), 1
     while chunk := list(itertools.islice(rows, _ROWS_PER_CHUNK)):
         yield NumberedRows(chunk, first_number)
@@ -36,7 +36,7 @@ def in_chunks(rows: Iterable[Row]) -> Iterator[NumberedRows]:
 
 
 def numbered(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
-    """Yields rows and their numbers in the data set, from 1, for messages.
+    """Yields each row's number in the data set (from 1), and the row.
 
     Raises InputError if a row is not a dict.
     """
@@ -58,9 +58,9 @@ def encode_texts(
     *,
     prompt: str = "",
 ) -> Examples:
-    """Tokenizes and packs the text fields.
+    """Returns the examples of rows, from one text field or two.
 
-    The prompt comes before the first text.
+    The prompt precedes the first text of each row.
     """
     check_texts(rows, text_fields)
     prompts = dict.fromkeys(text_fields, "") | {text_fields[0]: prompt}
@@ -91,8 +91,8 @@ def check_text_fields(names: Iterable[str]) -> None:
             raise InputError(
                 f"{name!r} cannot be the name of a text field, because it "
                 "could not be an input of an exported model; rename it with "
-                "letters from a to z, digits and _, but not as label, self or "
-                "a keyword of Python."
+                "letters from a to z, digits and _, but not as label, self "
+                "or a Python keyword."
             )
 
 
@@ -111,7 +111,7 @@ def check_texts(
 ) -> None:
     """Raises InputError if one of the fields is missing or not a text.
 
-    Each of the `lists` is a field with a list of texts.
+    Each of the `lists` is a field that must hold a list of texts.
     """
     check_fields(rows, [*fields, *lists])
     for number, row in numbered(rows):
@@ -122,26 +122,26 @@ def check_texts(
 
 
 def check_text(value: Any, name: str) -> None:
-    """Raises InputError, which names the value, if it is not a text."""
+    """Raises InputError if a value is not a text; `name` says what it is."""
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r}; give a string.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{name} has {value[error.start]!r}, which is not a whole "
-            "character; perhaps its file is not UTF-8."
+            f"{name} has {value[error.start]!r}, which is not valid Unicode; "
+            "perhaps its file is not UTF-8."
         ) from error
 
 
 def is_list(values: Any) -> bool:
-    """Returns whether values have an order, and are not a text or a row."""
+    """Returns whether a value is a list or the like, not a text or a row."""
     is_one = isinstance(values, (str, bytes, Mapping, Set))
     return isinstance(values, Iterable) and not is_one
 
 
 def check_text_list(values: Any, name: str) -> tuple[str, ...]:
-    """Returns texts in order; raises InputError for anything else.
+    """Returns a list of texts as a tuple, or else raises InputError.
 
     `name` says what the texts are, such as "labels".
     """
@@ -169,7 +169,7 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
 
 
 def find_number(label: Any, number: int) -> float:
-    """Returns a label that is a number.
+    """Returns a label that is a number as a float.
 
     Raises InputError, which names the example, if it is not a finite number.
     """

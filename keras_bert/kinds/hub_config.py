@@ -23,12 +23,12 @@ RANKING = "ranking"
 
 @dataclasses.dataclass(frozen=True)
 class HubConfig:
-    """The values of a `config.json`; empty if there is no such file.
+    """The `config.json` of a checkpoint; without the file, it has no values.
 
     Attributes:
         checkpoint: The checkpoint to which the file belongs.
-        architecture: The BERT class with the model's head, whatever the model's
-            family; "" if the config names none.
+        architecture: The name of the BERT class that has the model's head, even
+            if the model is of another family; "" if the config names none.
     """
 
     checkpoint: Checkpoint
@@ -54,9 +54,9 @@ class HubConfig:
     def max_seq_length(
         self, bert_config: BertConfig, task: str = "sequence-classification"
     ) -> Any:
-        """Returns the longest sequence that the model takes.
+        """Returns the length of the longest sequence that the model takes.
 
-        `task` is what sentence-transformers calls the task of the network.
+        `task` is sentence-transformers' name for the network's task.
         """
         length = sentence_transformers.read_max_seq_length(self.folder, task)
         if isinstance(length, (int, float)):
@@ -74,9 +74,9 @@ class HubConfig:
         return sentence_transformers.read_cross_encoder(root)
 
     def activation(self, *known: str) -> str | None:
-        """Returns the activation that makes the score; None if none is named.
+        """Returns the activation that makes the score; None if it is not named.
 
-        Raises InputError if it is not one of the `known` PyTorch names.
+        Raises InputError if the name is not one of the `known` PyTorch names.
         """
         of_model = self.values.get("sentence_transformers") or {}
         name = (  # as release 6, release 4 and older releases write it
@@ -94,10 +94,11 @@ class HubConfig:
 
     @property
     def problem_type(self) -> str:
-        """The problem that a classifier of texts was trained on.
+        """The `problem_type` of a classifier of texts.
 
-        If the config does not name it, a model with several outputs chooses one
-        of them, and a model with one output is a CrossEncoder.
+        If the config does not name it, a model with several outputs is taken
+        for a classifier with one label per text, and a model with one output
+        for a CrossEncoder.
         """
         by_default = "single_label_classification"
         if len(self.labels) == 1:
@@ -135,18 +136,20 @@ class HubNames:
 
     Attributes:
         pipeline_tag: The name of the kind in a model card.
-        heads: The names of its output layers in several checkpoint formats. A
-            head of your own needs only its `path`.
-        architecture: The class of a model, if no head has its name.
+        heads: The kind's output layers, each with its names in several
+            checkpoint formats. A head of your own needs only its `path`.
+        architecture: The name of the model class, if no head has it.
         problem_type: The `problem_type` in the `config.json` of a classifier of
             texts; None for a kind with a head of its own.
-        text_fields: The names of the text fields; the libraries' files have no
-            names for them.
-        labels: The names of the labels, if those files cannot name them.
-        has_metric: Whether the first metric of the kind scores all models.
+        text_fields: The names of the text fields of a Hub model, whose files do
+            not name them.
+        labels: The names of the labels, if the files of a Hub model cannot name
+            them.
+        has_metric: Whether the kind's first metric can score every model of the
+            kind.
         activations: The PyTorch names of the activations that may turn the
             output of a CrossEncoder into a score.
-        read_settings: A function that returns the settings of a model.
+        read_settings: A function that returns the settings of a Hub model.
         further_values: A function that returns what else `config.json` says
             about a model with given settings. It raises InputError if the file
             has no place for them.
@@ -171,6 +174,11 @@ class HubNames:
 
     def config_values(self, settings: Any) -> dict[str, Any]:
         """Returns what the kind adds to transformers' `config.json`."""
+        if self.problem_type and settings.in_windows:
+            raise InputError(
+                "The format has no windows, but the model has window_pooling="
+                f"{settings.window_pooling}; keep it in our format, keras."
+            )
         values = self.further_values(settings)
         if self.problem_type in (None, RANKING):
             return values

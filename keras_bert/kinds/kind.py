@@ -29,9 +29,9 @@ from keras_bert.training.objectives import Objective
 from keras_bert.training.steps import CountWork
 
 Answer = dict[str, Any]
-# By the name of an output, an array for each example.
+# An array for each example, by the name of the output.
 Outputs = Mapping[str, Sequence[np.ndarray]]
-# What kinds once defined, and nothing reads now.
+# Names that kinds once defined, and that nothing reads now.
 _FORMER = frozenset(
     "head_names hub_activations hub_settings hub_text_fields hub_values "
     "label_dtype pipeline_tag problem_type read_spec recognizes".split()
@@ -51,7 +51,7 @@ ONE_LABEL = {
 
 
 def library_metric(module: str, name: str, **options: Any) -> Metric:
-    """Returns a function of a library, which is imported when it is called."""
+    """Returns a library function; a call of it imports the library."""
 
     def metric(gold: Values, predicted: Values) -> Any:
         function = getattr(importlib.import_module(module), name)
@@ -63,9 +63,10 @@ def library_metric(module: str, name: str, **options: Any) -> Metric:
 def smoothed_cross_entropy(
     labels: tf.Tensor, logits: tf.Tensor, *, label_smoothing: float
 ) -> tf.Tensor:
-    """As `cross_entropy`, with a share of each label divided among all.
+    """Like `cross_entropy`, but each label shares its weight with all labels.
 
-    Szegedy et al. 2016 (arXiv 1512.00567), section 7.
+    `label_smoothing` is the share that is divided among all labels (Szegedy et
+    al. 2016, arXiv 1512.00567, section 7).
     """
     log_scores = tf.nn.log_softmax(tf.cast(logits, tf.float32))
     of_all = -tf.reduce_mean(log_scores, axis=-1)
@@ -82,7 +83,7 @@ class TaskSpec:
         text_fields: The names of the fields that the model reads, in order.
         settings: An instance of the kind's `Settings`.
         labels: Names of the labels, in the order of their ids.
-        metrics: Names of the kind's metrics, the most important one first.
+        metrics: Names of the kind's metrics, most important first.
 
     Example:
         >>> spec = keras_bert.load_finetuned("finetuned").kind.spec
@@ -100,10 +101,10 @@ class TaskSpec:
 class Kind(tf.Module):
     """A kind of task: turns rows into answers, in training and in a server.
 
-    A subclass declares everything about a kind, in one file or folder: its
-    rows and answers; its network and the losses; and, in the table `hub`, what
-    the files of other libraries call it. Its definition makes its `name` known,
-    so a file of your own can define a kind and a task of this kind. See
+    A subclass declares everything about a kind, in one file or folder: its rows
+    and answers; its network and the losses; and, in the table `hub`, what the
+    files of other libraries call it. Defining the subclass makes its `name`
+    known, so a file of your own can define a kind and a task of this kind. See
     CONTRIBUTING.md.
 
     Class attributes:
@@ -114,17 +115,18 @@ class Kind(tf.Module):
         label_is_list: Whether the label of a row is a list.
         tags_words: Whether this list has a label for each word of the row.
         metrics: Functions of (gold, predicted) by name; larger is better.
-        main_part: The name of the part of an answer that metrics and files of
-            predictions take, unless `predicted` and `submission` say otherwise.
-        objectives: The losses of the network's outputs, by name; an
-            attribute of the instance if they follow from the settings.
-        smoothed_loss: The loss of labels of which the share `label_smoothing`
-            is divided among all labels.
+        main_part: The key of an answer whose value metrics and prediction files
+            take, unless `predicted` and `submission` say otherwise.
+        objectives: The losses by the name of the network's output; an attribute
+            of the instance if they follow from the settings.
+        smoothed_loss: The loss for smoothed labels: the share `label_smoothing`
+            of each label is divided among all labels.
         batches_by_length: Whether training batches have examples of similar
             length only. That saves padding, but a loss that ranks the examples
-            of a batch does not learn to rank a short one and a long one then.
-        inherited_settings: The settings that training takes from the model of
-            this kind that it starts from, if nobody else sets them.
+            of a batch then never compares a short example with a long one.
+        inherited_settings: The settings that training takes from its
+            checkpoint, if this is a model of this kind and nothing else sets
+            them.
         hub: What the files of other libraries call the kind and its output
             layers.
 
@@ -174,13 +176,15 @@ class Kind(tf.Module):
             if near and name[0] != "_" and name not in dir(Kind):
                 raise InputError(
                     f"The kind {cls.__name__} has {name}, which no kind has; "
-                    f"write {near[0]}, or choose a name that is less like it."
+                    f"write {near[0]}, or choose a name that differs more "
+                    "from it."
                 )
         if former := _FORMER.intersection(cls.__dict__):
             raise InputError(
                 f"The kind {cls.__name__} has {min(former)}, which is no "
                 "longer read; hub = HubNames(...) says what other libraries "
-                "call a kind and its heads, and labels have the dtype of gold."
+                "call a kind and its heads, and labels have the dtype of "
+                "what gold returns."
             )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]
@@ -205,17 +209,17 @@ class Kind(tf.Module):
         bert_config: BertConfig,
         given: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Returns the defaults of a training that starts from a checkpoint.
+        """Returns default settings for training from a checkpoint.
 
-        Its config may not be beside it. `given` are the settings that need no
-        default.
+        The checkpoint may have no config beside it, so `bert_config` is passed.
+        `given` are the settings that need no default.
         """
         return {}
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         """Returns the settings that follow from the training rows.
 
-        The rows are read from disk one after the other, once.
+        The rows are read from disk one at a time, and only once.
         """
         return {}
 
@@ -223,7 +227,7 @@ class Kind(tf.Module):
     def training_objectives(self) -> Mapping[str, Objective]:
         """The losses to train on, with smoothed labels if the settings say so.
 
-        The evaluation uses `objectives`.
+        Evaluation uses `objectives`.
         """
         share = getattr(self.spec.settings, "label_smoothing", 0)
         if not share:
@@ -255,9 +259,9 @@ class Kind(tf.Module):
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Turns rows into the inputs of the network, and labels if asked.
 
-        Training rows come in chunks, of 10,000 rows at most, from several
-        threads; `numbered` of keras_bert.kinds.fields numbers them in the
-        data set. The examples of a row must not depend on the other rows.
+        Several threads call this with chunks of at most 10,000 training rows.
+        `keras_bert.kinds.fields.numbered` returns their numbers in the data
+        set. The examples of a row must not depend on the other rows.
 
         Raises InputError if a row lacks a field or its label is wrong.
         """
@@ -268,8 +272,9 @@ class Kind(tf.Module):
     ) -> dict[str, list]:
         """Fits weights that are not trained, such as thresholds, on a dev set.
 
-        `outputs` are what the model made of `examples`. Returns the outputs to
-        score: those of an example must not be fitted to the example itself.
+        `outputs` are the model's outputs for `examples`. Returns the outputs to
+        score. The outputs of an example must not be fitted to the example
+        itself.
         """
         return outputs
 
@@ -283,11 +288,11 @@ class Kind(tf.Module):
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
-        """Returns an answer for each row: its `served_answer`, for JSON.
+        """Returns an answer for each row: its `served_answer` as JSON values.
 
-        A kind whose answers need more than the outputs of an example defines
-        this, with the keys of the served model's answer. An array with an axis
-        of tokens is at least as long as its example.
+        A kind whose answers need more than the outputs of one example overrides
+        this method, and keeps the keys of the served model's answer. An output
+        with an axis of tokens is at least as long as its example.
         """
         stacked = {
             name: tf.constant(np.stack(x)) for name, x in outputs.items()
@@ -357,7 +362,7 @@ class Kind(tf.Module):
     def description(self) -> dict[str, Any]:
         """Returns further entries of the SavedModel's description, by name.
 
-        `export_finetuned` adds it to `assets/model.json`, which servers read.
+        `export_finetuned` adds them to `assets/model.json`, which servers read.
         """
         return {}
 
@@ -379,8 +384,8 @@ class Kind(tf.Module):
         numbers = self.num_text_fields
         counts = f"has {' or '.join(map(str, numbers))} text_fields"
         two = "needs at least two labels"
-        once = "has labels of which none occurs twice"
-        differ = "has text_fields with different names"
+        once = "has labels that all differ"
+        differ = "has text_fields that all differ"
         for is_right, what, given in (
             (len(fields) in numbers, counts, fields),
             (len(set(fields)) == len(fields), differ, fields),
@@ -400,5 +405,5 @@ class Kind(tf.Module):
             )
 
 
-# By name, all that this process has defined.
+# All kinds that this process has defined, by name.
 KINDS: dict[str, type[Kind]] = {}

@@ -64,7 +64,7 @@ def _smoothed_sigmoid_cross_entropy(
 
 
 def _accuracy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    # `==` of tensors with unknown axes has no rank.
+    # The result of `==` has no rank for tensors with unknown axes.
     return tf.cast(tf.equal(labels > 0.5, logits > 0), tf.float32)
 
 
@@ -76,7 +76,7 @@ def _f1(average: str) -> Metric:
 
 
 def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
-    """Returns the mean over the labels that any row has; NaN without any."""
+    """Returns the mean over the labels that rows have; NaN if none has one."""
     has_rows = gold.any(axis=0)
     if not has_rows.any():
         return float("nan")
@@ -96,7 +96,7 @@ class MultiLabel(Classification):
     In the training loss of a label, the rows with this label have its weight
     (`class_weights`), and the other rows weigh 1. The balanced weight is the
     number of the other rows divided by the number of rows with the label. The
-    loss of an evaluation has neither weights nor smoothed labels.
+    evaluation loss uses neither weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `labels` [B, L], padded
     with "", and the `scores` [B, L] of all labels in order. Its signature
@@ -128,7 +128,7 @@ class MultiLabel(Classification):
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         model = super().build_model(bert_config)
         logits = model.output["logits"]
-        # In bfloat16, a score near its threshold would be on the other side.
+        # In bfloat16, a score near its threshold could fall on the other side.
         is_given = LabelThresholds(dtype="float32", name="label_thresholds")(
             logits
         )
@@ -177,7 +177,7 @@ class MultiLabel(Classification):
         ]
 
     def gold(self, rows: Sequence[Row]) -> np.ndarray:
-        """Returns 1 where a row has a label, float32 [rows, L]."""
+        """Returns float32 [rows, L]: 1 where a row has a label, 0 elsewhere."""
         ids = self.label_ids()
         gold = np.zeros((len(rows), len(ids)), "float32")
         for i, (number, row) in enumerate(numbered(rows)):
@@ -208,7 +208,7 @@ class MultiLabel(Classification):
     def write_reports(
         self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
     ) -> None:
-        """Writes `labels.tsv`, the scores of each label."""
+        """Writes `labels.tsv`: precision, recall and F1 of each label."""
         # Late, because this import takes a second.
         from sklearn.metrics import precision_recall_fscore_support as tabulate
 
@@ -240,7 +240,7 @@ def _best_threshold(gold: np.ndarray, scores: np.ndarray) -> float:
     order = np.argsort(-scores, kind="stable")
     num_right = np.cumsum(gold[order])
     f1 = 2 * num_right / (np.arange(1, len(gold) + 1) + gold.sum())
-    # Rows with equal scores either all get the label or none does.
+    # Either all rows with equal scores get the label, or none of them does.
     f1[:-1][scores[order][1:] == scores[order][:-1]] = -1
     last = f1.argmax()
     lowest = scores[order][last]

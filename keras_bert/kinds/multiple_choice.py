@@ -25,11 +25,12 @@ class MultipleChoice(Kind):
     """Answers with `choice`, the index of an ending from 0, and `scores`.
 
     The text fields are a text and a list of endings; all rows have the same
-    number of endings. The label of a row is the index of the right ending,
-    which may be a string. The scores are the probabilities of the endings.
+    number of endings. The label of a row is the index of the right ending, as a
+    number or a string. The scores are the probabilities of the endings.
 
     The SavedModel takes the text [B] and the endings [B, C], and returns
-    `choice`, int32 [B], and `scores` [B, C]. C may differ from training.
+    `choice`, int32 [B], and `scores` [B, C]. C may differ from its value in
+    training.
     """
 
     name = "multiple_choice"
@@ -79,7 +80,7 @@ class MultipleChoice(Kind):
             if str(row.get("label")) not in known:
                 raise InputError(
                     f"Label {row.get('label')!r} of example {number} is not "
-                    f"one of {', '.join(known)}, the numbers of its {field}; "
+                    f"one of {', '.join(known)}, the indices of its {field}; "
                     "check the reader of the task."
                 )
         return [int(row["label"]) for row in rows]
@@ -112,8 +113,8 @@ class MultipleChoice(Kind):
             count = len(row[field])
             if count < 2 or count != num_choices:
                 raise InputError(
-                    f"Example {number} has {count} {field}, but an example has "
-                    "at least two to choose from, and all rows of a data set "
-                    f"have the same number, {num_choices} in the first one."
+                    f"Example {number} has {count} {field}, but an example "
+                    "must have at least two to choose from, and as many as "
+                    f"the first example, {num_choices}."
                 )
         return num_choices

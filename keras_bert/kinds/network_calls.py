@@ -16,8 +16,8 @@ Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 # The feature that says how many windows each text of an example has.
 NUM_WINDOWS = "num_windows"
 # Attention compares all tokens of a row, even tokens of different texts. Up to
-# this number of tokens, that takes no longer than the padding that a shared row
-# saves.
+# this number of tokens, that takes no longer than the padding would, which a
+# shared row saves.
 TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
@@ -27,9 +27,10 @@ _TOKENS_PER_CALL = 16_384
 def call_on_texts(model: keras.Model) -> Callable[[Tensors], Tensors]:
     """Returns a function that calls a network on any number of texts.
 
-    It takes ragged features [N, (tokens)], or [N, W, (tokens)] for texts in
-    windows, and returns the outputs [N, ...]. If the network is a Keras model
-    that pools the tokens of a text, short texts are packed into rows.
+    The function takes ragged features [N, (tokens)], or [N, W, (tokens)] for
+    texts in windows, and returns the outputs [N, ...]. If the network is a
+    Keras model that pools the tokens of a text, short texts are packed into
+    rows.
     """
     if not isinstance(model, keras.Model) or not can_pack(model):
         return lambda features: call_in_pieces(model, features)
@@ -52,9 +53,9 @@ def call_in_pieces(
 
     Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
     as it is in the graph of a SavedModel. Each call gets examples of similar
-    length, so that a short one is not padded to the longest. Returns the
-    outputs [N, ...]; the outputs of tokens are 0 where the call had no such
-    token.
+    length, so that a short example is not padded to the longest. Returns the
+    outputs [N, ...]; outputs per token are 0 beyond the last token of an
+    example's call.
     """
     if isinstance(model, keras.Model):
         require_tensorflow()
@@ -99,7 +100,7 @@ def call_in_pieces(
 
 
 def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
-    """Returns the index at which each call begins and the last call ends.
+    """Returns the index at which each call begins, and where the last ends.
 
     Takes the token counts of the examples, largest first. Without examples,
     there is one call.
@@ -125,18 +126,19 @@ def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
 
 
 def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
-    """Packs the first counts[0] texts into a row, and so on for R rows.
+    """Packs counts[0] texts into the first row, and so on for R rows.
 
     Takes `input_ids` and `segment_ids` [N, (tokens)], and the number of texts
     of each row, int64 [R], up to K. Returns the inputs of a packed encoder:
 
         input_ids, segment_ids: int32 [R, (tokens)], one text after the other.
         input_mask: int32 [R, (tokens)], the index of a token's text in its row,
-            such that the last text of each row has the index K.
+            counted so that the last text of each row has the index K.
         position_ids: int32 [R, (tokens)], from 0 in each text.
         cls_positions: int32 [R, K], the position of each text's first token.
 
-    and the row and the position in it of each text, int64 [N, 2].
+    Also returns int64 [N, 2]: the row of each text, and its position in the
+    row.
     """
     lengths = texts["input_ids"].row_lengths()  # [N]
     most = tf.maximum(tf.reduce_max(counts), 0)  # K, 0 without a row
@@ -163,7 +165,7 @@ def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
 
 
 def group_texts(texts: Tensors, num_texts: int) -> Tensors:
-    """Joins C texts into an example: [B*C, (tokens)] -> [B, C, (tokens)].
+    """Joins each C texts into an example, [B*C, (tokens)] -> [B, C, (tokens)].
 
     The windows of texts, [B*C, (W), (tokens)] as `pack` returns them, become
     the inputs of `build_embedder(window_pooling=...)`: [B, (M), (tokens)],
@@ -199,9 +201,9 @@ def pack_choices(
     """Packs the C choices of an example into one row if they are short.
 
     With a row for each choice, a batch [B, C, S] is padded to its longest
-    choice. `packed` says whether one row holds all choices of an example, and
-    is the same for all batches of a data set; None decides it from these
-    examples.
+    choice. `packed` says whether one row holds all choices of an example; it
+    must be the same for all batches of a data set. With None, these examples
+    decide.
 
     Takes `input_ids` and `segment_ids` [B*C, (tokens)]. Returns the tensors of
     `pack_rows` as [B, R, (tokens)] and [B, R, K], the inputs of
@@ -224,13 +226,13 @@ def pack_choices(
 def pack_texts(texts: Tensors) -> tuple[Tensors, tf.Tensor]:
     """Packs N texts into R rows of about the same length, up to K in each.
 
-    The texts are taken in descending order of length. Each row gets one; then
-    each row gets another, from the last row to the first; and so on. Rows are
-    as long as the longest text, but at least 128 tokens, and a little longer if
-    the texts do not fit together.
+    The texts are taken in descending order of length. Each row gets one text;
+    then each row gets another text, from the last row to the first; and so on.
+    Rows are as long as the longest text, but at least 128 tokens, and a little
+    longer if the texts do not fit together.
 
     Takes `input_ids` and `segment_ids` [N, (tokens)]. Returns the tensors of
-    `pack_rows`, and the indices of the texts for `tf.gather_nd`.
+    `pack_rows`, and the row and the position of each text, for `tf.gather_nd`.
     """
     lengths = texts["input_ids"].row_lengths()
     num_texts = tf.size(lengths, tf.int64)

@@ -31,8 +31,8 @@ def get_kind(name: str) -> type[Kind]:
     kinds = known_kinds()
     if name not in kinds:
         raise InputError(
-            f"No kind of task is named {name!r}; known are "
-            f"{', '.join(kinds)}. Import the file that defines a kind of your "
-            "own first."
+            f"No kind of task is named {name!r}; the known kinds are "
+            f"{', '.join(kinds)}. To use a kind of your own, first import "
+            "the file that defines it."
         )
     return kinds[name]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.checkpoints.heads import REGRESSOR
 from keras_bert.config import BertConfig
@@ -43,6 +44,18 @@ def _correlation(name: str) -> Metric:
     )
 
 
+def _warn_of_range(settings: Any) -> dict[str, Any]:
+    for name in ("min_value", "max_value"):
+        if (value := getattr(settings, name, None)) is not None:
+            logging.warning(
+                "The format has no place for %s=%s; it is left out, so "
+                "answers may lie beyond it.",
+                name,
+                value,
+            )
+    return {}
+
+
 class Regression(TextKind):
     """Answers with `score`, a number.
 
@@ -59,7 +72,10 @@ class Regression(TextKind):
     main_part = "score"
     objectives = {"logits": Objective(squared_error)}
     hub = HubNames(
-        heads=(REGRESSOR,), problem_type="regression", activations=(IDENTITY,)
+        heads=(REGRESSOR,),
+        problem_type="regression",
+        activations=(IDENTITY,),
+        further_values=_warn_of_range,
     )
     _range_is = (
         "the min_value and max_value of the answers; change these settings, or "
@@ -127,12 +143,12 @@ def _activation(settings: RerankerSettings) -> dict[str, Any]:
 
 
 class Reranker(Regression):
-    """Answers with `score`, how well two texts fit, such as query and document.
+    """Answers with `score`: how well two texts, as query and document, fit.
 
     The score is the sigmoid of the network's output, or the output itself, as
     the setting `score_activation` says. `FinetunedModel.rank` sorts documents
-    by it. The label of a row is a number from 0, for texts that do not fit, to
-    1. The loss is the cross-entropy of the sigmoid.
+    by this score. The label of a row is a number from 0, for texts that do not
+    fit, to 1. The loss is the cross-entropy of the sigmoid.
 
     The SavedModel takes the text fields [B] and returns `score`, float32 [B].
     Its signature `regress` follows TensorFlow Serving's Regress API.

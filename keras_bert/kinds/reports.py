@@ -17,10 +17,11 @@ def write_confusion_matrix(
     predicted: Sequence[int] | np.ndarray,
     labels: tuple[str, ...],
 ) -> None:
-    """Draws the counts as a PNG: gold labels down, predicted labels across.
+    """Draws a confusion matrix, gold labels down and predicted ones across.
 
-    If there are more than 30 labels, only the 30 most frequent in `gold` are
-    drawn: the memory of a picture grows with the square of their number.
+    The file is a PNG. If there are more than 30 labels, only the 30 most
+    frequent in `gold` are drawn: the memory of a picture grows with the square
+    of their number.
     """
     # Late, because these imports take a second.
     from matplotlib.figure import Figure
@@ -49,7 +50,7 @@ def write_worst_errors(
     """Writes the 100 worst errors as tab-separated columns, worst first.
 
     The first columns of an error are the gold answer, the predicted answer and
-    a number. The larger its absolute value, the worse is the error.
+    a number. The larger the absolute value of this number, the worse the error.
     """
     worst = sorted(errors, key=lambda error: -abs(error[2]))[:_NUM_WORST]
     write_table(file, [header, *worst])

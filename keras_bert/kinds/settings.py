@@ -1,7 +1,7 @@
 """The settings that every kind has, and the settings of several kinds.
 
-Flags are made from them. A module named `settings` imports no TensorFlow, so
-that --help and the message about a wrong flag come at once.
+The flags of keras-bert finetune come from these settings. A module named
+`settings` does not import TensorFlow, so --help and wrong flags answer at once.
 """
 
 import dataclasses
@@ -51,8 +51,8 @@ class WindowSettings(KindSettings):
             take the mean or the maximum of each output over the windows.
         doc_stride: The number of tokens from the start of one window of a long
             text to the start of the next.
-        max_num_windows: The largest number of windows of a text; the rest of a
-            longer text is truncated.
+        max_num_windows: The largest number of windows per text; the rest of a
+            longer text is cut off.
     """
 
     window_pooling: str = setting("none", choices=("none", "mean", "max"))
@@ -65,8 +65,8 @@ class LabelSmoothingSettings(KindSettings):
     """Settings of a kind that can smooth its labels.
 
     Attributes:
-        label_smoothing: The share of each label that the training loss divides
-            among all labels; 0 turns it off.
+        label_smoothing: The share of each label's probability that the training
+            loss spreads over all labels; 0 turns smoothing off.
     """
 
     label_smoothing: float = setting(0.0, minimum=0, below=1)
@@ -77,16 +77,16 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
     """Settings of a classification or multilabel task.
 
     Attributes:
-        class_weights: The weights of the labels in the training loss: for some
-            labels ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
-            each label, comma-separated. "balanced" gives rare labels more
-            weight, by their frequency in the training set. With "", all labels
-            weigh 1.
+        class_weights: The weights of the labels in the training loss, separated
+            by commas: for some labels, such as "yes=2.5,maybe=0.5" (the other
+            labels weigh 1), or one number for each label. "balanced" gives rare
+            labels more weight, by their frequency in the training set. With "",
+            all labels weigh 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as in BERT; or mean, the mean of all tokens, which suits a
-            sentence-transformers encoder. The default is mean if training
-            starts from a checkpoint without a pooler; in families other than
-            BERT, only if the checkpoint has no other head either.
+            sentence-transformers encoder. If training starts from a checkpoint
+            without a pooler, the default is mean. In families other than BERT,
+            the checkpoint must also lack all other heads for this default.
     """
 
     class_weights: str = ""
@@ -125,7 +125,7 @@ class PromptSettings(CheckedSettings):
             text = json.dumps(dict(self.prompts), ensure_ascii=False)
             object.__setattr__(self, "prompts", text)
         super().__post_init__()
-        self.prompt()  # it checks
+        self.prompt()  # checks the prompts
 
     @property
     def named_prompts(self) -> dict[str, str]:
@@ -144,7 +144,7 @@ class PromptSettings(CheckedSettings):
         return prompts
 
     def prompt(self, name: str | None = None) -> str:
-        """Returns the prompt with this name, by default the default prompt.
+        """Returns the prompt with this name; None means the default prompt.
 
         Raises InputError if there is no such prompt.
         """
@@ -152,7 +152,7 @@ class PromptSettings(CheckedSettings):
         prompts = {"": ""} | self.named_prompts
         if name not in prompts:
             known = ", ".join(self.named_prompts)
-            advice = f"it has {known}" if known else "it has no prompts at all"
+            advice = f"it has {known}" if known else "it has no prompts"
             raise InputError(f"The model has no prompt {name!r}; {advice}.")
         return prompts[name]
 
@@ -162,11 +162,11 @@ class RerankerSettings(PromptSettings, WindowSettings):
     """Settings of a reranker task.
 
     Attributes:
-        prompts: The prompts, by their names, as JSON: {"query": "question: "}.
+        prompts: The prompts by name, as JSON: {"query": "question: "}.
         default_prompt_name: The name of the prompt before the first text; empty
             for no prompt.
-        score_activation: What turns the network's output into a score: sigmoid,
-            or linear for the output itself.
+        score_activation: The function that turns the network's output into a
+            score: sigmoid, or linear, which keeps the output as it is.
     """
 
     score_activation: str = setting("sigmoid", choices=("sigmoid", "linear"))
@@ -179,19 +179,19 @@ class TokenClassificationSettings(LabelSmoothingSettings):
     """Settings of a token classification task.
 
     Attributes:
-        entity_grouping: How the entities of a text are found and scored. words
-            joins the labels of words and takes their lowest score. first and
-            simple are strategies from transformers and take the mean score:
-            first joins the labels of words, and simple the labels of tokens, so
-            it may cut a word.
+        entity_grouping: How entities are found and scored. words joins the
+            labels of words, and takes their lowest score. first and simple are
+            transformers' strategies, and take the mean score: first joins the
+            labels of words; simple joins the labels of tokens, so an entity may
+            end inside a word.
         crf: Whether the labels of a text are chosen together, with a score for
             each pair of neighboring labels (a linear-chain CRF).
-        inner_punctuation: Characters that do not end a word of a text if there
-            is no space around them, such as - in Jean-Luc; by default, the
-            punctuation inside the words of the training set.
+        inner_punctuation: The characters that do not end a word if no space is
+            beside them, such as - in Jean-Luc; by default, the punctuation
+            inside the words of the training set.
     """
 
-    # A window with [CLS] and [SEP] has room for two more tokens.
+    # A window has room for two tokens besides [CLS] and [SEP].
     max_seq_length: int = setting(128, minimum=4)
     entity_grouping: str = setting(
         "words", choices=("words", "first", "simple")
@@ -210,7 +210,7 @@ class TokenClassificationSettings(LabelSmoothingSettings):
 
 @dataclasses.dataclass(frozen=True)
 class SpanSettings(KindSettings):
-    """Settings of a span task; names as in google-research/bert.
+    """Settings of a span task, named as in google-research/bert.
 
     Attributes:
         doc_stride: The number of tokens from the start of one window of a long
@@ -218,12 +218,13 @@ class SpanSettings(KindSettings):
         max_query_length: The longest question, in tokens; longer ones are
             truncated.
         max_answer_length: The longest answer, in tokens.
-        n_best_size: The number of answers in nbest_predictions.json.
+        n_best_size: The number of answers per question in
+            nbest_predictions.json.
         answers_may_be_missing: Whether some questions have no answer, as in
-            SQuAD 2.0. Otherwise every question gets one.
-        null_score_diff_threshold: The threshold for no answer: the model gives
-            none if the score of "no answer" exceeds the best answer's score by
-            more than this.
+            SQuAD 2.0. Otherwise, every question gets an answer.
+        null_score_diff_threshold: The threshold for "no answer": the model
+            gives no answer if the score of "no answer" exceeds the best
+            answer's score by more than this number.
     """
 
     max_seq_length: int = 384
@@ -236,7 +237,7 @@ class SpanSettings(KindSettings):
 
 
 def known_settings() -> list[type[KindSettings]]:
-    """Returns the settings of all kinds without importing TensorFlow.
+    """Returns the settings classes of all kinds; imports no TensorFlow.
 
     These are `KindSettings` and its subclasses, including those that another
     file defined.
@@ -250,12 +251,12 @@ def known_settings() -> list[type[KindSettings]]:
         if name.endswith(".settings"):
             importlib.import_module(name)
     known = [KindSettings]
-    for settings in known:  # grows as it goes
+    for settings in known:  # the loop adds to the list
         known += settings.__subclasses__()
     return sorted(dict.fromkeys(known), key=lambda settings: settings.__name__)
 
 
 def module_names() -> list[str]:
-    """Returns the modules of this room; together they define all its kinds."""
+    """Returns the names of the modules that define the kinds in this folder."""
     room = str(Path(__file__).parent)
     return [m.name for m in pkgutil.walk_packages([room], "keras_bert.kinds.")]

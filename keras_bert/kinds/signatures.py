@@ -18,7 +18,8 @@ class Signature(NamedTuple):
         function: A function of tensors that returns a dict of tensors. Outputs
             such as "entities.type" and "entities.text" [B, E] are the fields of
             a list of objects for each row, padded with "" or 0.
-        inputs: The specifications of the function's tensors, with their names.
+        inputs: The specifications of the function's arguments, with their
+            names.
         by_label: The outputs whose last axis has an entry for each label.
         method: The name of the TensorFlow Serving API that calls the function.
             If this is Classify or Regress, the SavedModel's function takes
@@ -76,7 +77,7 @@ def name_ids(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def one_text_a_row(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Ids [B, R, S] -> the inputs of a packed network, one text in each row."""
+    """Returns packed inputs for ids [B, R, S], with one text in each row."""
     input_ids = features["input_ids"]
     shape = tf.shape(input_ids)
     return features | {

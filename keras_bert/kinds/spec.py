@@ -21,7 +21,7 @@ _TASK = "task.json"
 _TASK_TYPES = {"kind": str, "settings": dict} | dict.fromkeys(
     ("text_fields", "labels", "metrics"), list
 )
-# Settings that kinds once had, with the value that had no effect.
+# Settings that kinds once had, with the values that had no effect.
 _OLD_SETTINGS = {"bilstm_size": 0, "features": ""}
 
 
@@ -57,7 +57,7 @@ def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
 
 
 def has_spec(checkpoint: Checkpoint) -> bool:
-    """Returns whether the files beside the weights say what their task is."""
+    """Returns whether the files beside the weights name the model's task."""
     return bool(checkpoint.task) or _kind_of(checkpoint) is not None
 
 
@@ -109,10 +109,10 @@ def settings_of(
 ) -> Any:
     """Returns the `kind.Settings` of a model; `values` override them.
 
-    A pre-trained model has the defaults of the kind, but does not read more
-    tokens than its tokenizer and network take.
+    A pre-trained model gets the defaults of the kind, but reads no more tokens
+    than its tokenizer and network take.
 
-    Raises InputError if it is a model of another kind, or a setting is wrong.
+    Raises InputError if the model is of another kind, or a setting is wrong.
     """
     if has_spec(checkpoint):
         spec = find_spec(checkpoint, bert_config)
@@ -132,7 +132,7 @@ def settings_of(
 
 
 def read_spec(file: Path) -> TaskSpec:
-    """Reads a `task.json`; raises InputError if it is damaged."""
+    """Returns the spec in a `task.json`; raises InputError if it is damaged."""
     values = read_task_file(file)
     kind = get_kind(values["kind"])
     known = {field.name for field in dataclasses.fields(kind.Settings)}
@@ -146,7 +146,7 @@ def read_spec(file: Path) -> TaskSpec:
 
 
 def read_task_file(file: Path) -> dict[str, Any]:
-    """Reads a `task.json`, even one of a kind that is not known here.
+    """Returns the values in a `task.json`, even if its kind is unknown here.
 
     Raises InputError if it is damaged.
     """
@@ -170,7 +170,7 @@ def spec_to_json(spec: TaskSpec) -> str:
 def build_kind(
     spec: TaskSpec, tokenizer: BertTokenizer, bert_config: BertConfig
 ) -> Kind:
-    """Returns the kind of a task, for its tokenizer and its network.
+    """Returns an instance of a task's kind, for its tokenizer and network.
 
     Raises InputError if the task does not fit its kind or the network.
     """

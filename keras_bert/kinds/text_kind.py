@@ -1,6 +1,7 @@
 """The base of the kinds that give one answer for a text or a pair of texts.
 
-Rows -> ids, in windows if the settings say so; outputs -> what is served.
+A `TextKind` turns rows into ids, in windows if the settings say so, and the
+outputs of the network into served answers.
 """
 
 from collections.abc import Sequence
@@ -32,8 +33,8 @@ from keras_bert.text.tokenizer import BertTokenizer
 class TextKind(Kind):
     """Encodes and serves a kind with one answer for a text or a pair of texts.
 
-    Its settings are `WindowSettings`, or other settings for a kind that reads
-    no windows. The SavedModel takes the text fields [B] and returns what
+    Its settings are `WindowSettings`, or other settings if the kind reads no
+    windows. The SavedModel takes the text fields [B] and returns what
     `served_answer` makes of the network's outputs. Another signature follows
     TensorFlow Serving's Classify API if the kind has labels, or its Regress API
     if the main part of its answer is `score`.
@@ -42,7 +43,7 @@ class TextKind(Kind):
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
-        # Before the first text of each row.
+        # What precedes the first text of each row.
         self._prompt = ""
         if isinstance(spec.settings, PromptSettings):
             self._prompt = spec.settings.prompt()
@@ -58,7 +59,7 @@ class TextKind(Kind):
             )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:
-        """Returns the network of texts that are not read in windows."""
+        """Returns the network for texts that are not read in windows."""
         self._lacks("build_network")
 
     def build_model(self, bert_config: BertConfig) -> keras.Model:
@@ -76,7 +77,8 @@ class TextKind(Kind):
             if is_id and gold.min() < 0:  # it would not be learned
                 raise InputError(
                     f"The gold of the kind {self.name} has {gold.min()}, but "
-                    "whole numbers are ids of labels, from 0; return floats."
+                    "whole numbers are label ids, which begin at 0; return "
+                    "floats."
                 )
             labels[output] = tf.constant(
                 gold, tf.int32 if is_id else tf.float32

@@ -1,4 +1,4 @@
-"""The parts of the network, in keras.ops only, with plain arguments."""
+"""The layers of the network, written in keras.ops, with plain arguments."""
 
 import lazy_loader
 

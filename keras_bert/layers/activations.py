@@ -33,23 +33,23 @@ def get_activation(hidden_act: str) -> Callable:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def gelu_tanh(x: Any) -> Any:
-    """x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
+    """Returns x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
     return keras.activations.gelu(x, approximate=True)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def gelu_erf(x: Any) -> Any:
-    """x * 0.5 * (1 + erf(x / sqrt(2)))."""
+    """Returns x * 0.5 * (1 + erf(x / sqrt(2)))."""
     return keras.activations.gelu(x, approximate=False)
 
 
 def for_training(activation: Callable) -> Callable:
     """Returns a version of `gelu_tanh` or `gelu_erf` for faster training.
 
-    It computes in float32, because TensorFlow has no fast bfloat16 kernels of
-    these functions for a CPU, and stores only x for its gradient. Any other
-    activation is returned unchanged. In inference the plain forms are faster:
-    TensorFlow fuses them with the matrix product.
+    It computes in float32, because TensorFlow has no fast bfloat16 kernels for
+    these functions on a CPU. It stores only x for its gradient. Any other
+    activation is returned unchanged. In inference, the plain forms are faster,
+    because TensorFlow fuses them with the matrix product.
     """
     return _FOR_TRAINING.get(activation, activation)
 
@@ -70,8 +70,8 @@ def _with_derivative(function: Any, derivative: Any) -> Any:
 
 
 # 0.5 * (1 + tanh(z / 2)) is sigmoid(z). With z = _SCALE * (x + 0.044715 x^3),
-# GELU is x * sigmoid(z) in two thirds of the operations. Each operation reads
-# and writes all of its input.
+# GELU is x * sigmoid(z), which takes two thirds of the operations. Each
+# operation reads and writes a whole tensor.
 _SCALE = 2 * math.sqrt(2 / math.pi)
 
 

@@ -78,7 +78,8 @@ class SelfAttention(keras.layers.Layer):
     ) -> Any:
         length = input_mask.shape[1]
         value = self._split_heads(self.value(x), ops.shape(input_mask)[1])
-        # Blocks pay if they are less than half of the row.
+        # Blocks are faster if the tokens that each reads, 3 * reach, are less
+        # than half of the row.
         if self._reach and (length is None or length > 6 * self._reach):
             query, key = self._query_and_key(x, input_mask, positions)
             context = attend_locally(
@@ -99,9 +100,9 @@ class SelfAttention(keras.layers.Layer):
         return self.output_dense(ops.reshape(context, (-1, x.shape[-1])))
 
     def probabilities(self, *inputs: Any) -> Any:
-        """Returns how each token S attends to the tokens T, [B, N, S, T].
+        """Returns the probabilities with which S attends to T, [B, N, S, T].
 
-        Takes what `scores` takes.
+        S and T are the tokens of a row. The arguments are those of `scores`.
         """
         scores, adder = self.scores(*inputs)
         return ops.softmax(scores + ops.expand_dims(adder, 1))
@@ -113,10 +114,10 @@ class SelfAttention(keras.layers.Layer):
         positions: Any = None,
         packed: bool = False,
     ) -> tuple[Any, Any]:
-        """Returns the scores [B, N, S, T], and 0 or -10000 to add to them.
+        """Returns the scores [B, N, S, T], and a mask to add to them.
 
-        The second, [B, S, T] or [B, 1, T], says which tokens are attended to.
-        Both are float32.
+        The mask, [B, S, T] or [B, 1, T], is 0 where a token S may attend to a
+        token T, and -10000 elsewhere. Both are float32.
         """
         query, key = self._query_and_key(x, input_mask, positions)
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))

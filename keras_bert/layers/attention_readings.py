@@ -1,7 +1,7 @@
-"""What the attention in an encoder block computes, as outputs of layers.
+"""Layers that return what the attention in an encoder block computes.
 
-Each layer takes the inputs of a block, which may be frozen or shared: x [T, H],
-`input_mask` [B, S] with T = B * S, and positions.
+Each layer takes the inputs of a block: x [T, H], `input_mask` [B, S] with
+T = B * S, and positions. The block may be frozen or shared.
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ from keras_bert.layers.local_attention import mask_adder
 class _Reading(keras.layers.Layer):
     """Computes an output from the inputs of a block's attention.
 
-    A subclass defines the output in `read`, which takes these inputs, and its
-    shape in `shape_of`, which takes the shape of an `input_mask`.
+    A subclass has two methods: `read` computes the output from these inputs,
+    and `shape_of` returns its shape for the shape of an `input_mask`.
     """
 
     def __init__(self, block: EncoderBlock, **kwargs: Any):
@@ -41,7 +41,10 @@ class _Reading(keras.layers.Layer):
 
 
 class AttentionProbabilities(_Reading):
-    """How each token S of a head N attends to the tokens: [B, N, S, S]."""
+    """The attention probabilities of a block, float32 [B, N, S, S].
+
+    An entry is how much a token attends to a token in one of the N heads.
+    """
 
     def read(self, *inputs: Any) -> Any:
         return self.block.attention.probabilities(*inputs)
@@ -53,9 +56,9 @@ class AttentionProbabilities(_Reading):
 class AttentionScores(_Reading):
     """The scores before the softmax, float32 [T, N, S] (TinyBERT).
 
-    Scores of tokens that are not attended to are 0. The others are multiplied
-    by sqrt(S / their number), so that only they count in a mean of squares over
-    S.
+    The score of a token that may not be attended to is 0. The other scores are
+    multiplied by sqrt(S / their number), so that a mean of squares over S is
+    the mean over these scores alone.
     """
 
     def read(self, *inputs: Any) -> Any:
@@ -71,12 +74,12 @@ class AttentionScores(_Reading):
 
 
 class AttentionRelations(_Reading):
-    """How alike the queries, keys and values are: float32 [T, 3 * R, S].
+    """How alike the queries, keys and values of tokens are: [T, 3 * R, S].
 
     Each of a token's three vectors is cut into R = `num_relation_heads` parts.
     The products of the parts of two tokens, divided by the root of their width,
     are the logits of a softmax over the tokens S of the same text (MiniLMv2,
-    arXiv 2012.15828, section 3.1).
+    arXiv 2012.15828, section 3.1). The output is float32.
     """
 
     def __init__(

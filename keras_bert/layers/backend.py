@@ -9,11 +9,12 @@ import numpy as np
 
 
 def traced_separately(function: Callable) -> Callable:
-    """Returns a function of a tensor that TensorFlow traces once per dtype.
+    """Makes TensorFlow trace a function of one tensor once per dtype.
 
-    With TensorFlow, a custom gradient keeps the graph that calls it until the
-    process ends, and with it all weights that this graph reads: a second `fit`
-    would hold them twice. Other backends call the function as it is.
+    With TensorFlow, a custom gradient keeps the graph that calls it, and all
+    weights that this graph reads, until the process ends. So a second `fit`
+    would hold the weights twice. With other backends, the function is returned
+    unchanged.
     """
     if keras.backend.backend() != "tensorflow":
         return function
@@ -38,8 +39,8 @@ def traced_separately(function: Callable) -> Callable:
 def known_values(x: Any) -> np.ndarray:
     """Returns the values of a TensorFlow tensor outside of a graph.
 
-    Returns no values in a graph or with other backends, where asking for them
-    would take time or fail.
+    In a graph or with another backend, the result is empty, because reading the
+    values would fail or take time.
     """
     is_tensorflow = keras.backend.backend() == "tensorflow"
     return x.numpy() if is_tensorflow and hasattr(x, "numpy") else np.empty(0)

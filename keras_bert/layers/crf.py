@@ -16,9 +16,9 @@ from keras import ops
 class Crf(keras.layers.Layer):
     """Logits [B, S, L] -> a chain, float32 [B, L + S, L].
 
-    The first L rows of a chain are the weight `transitions`: in row i and
-    column j is the score of label j after label i. The logits follow. So one
-    output holds all that a loss or a decoder needs.
+    The first L rows of a chain are the weight `transitions`: row i, column j is
+    the score of label j after label i. The logits follow. So one output holds
+    all that a loss or a decoder needs.
     """
 
     def build(self, logits_shape: Any) -> None:
@@ -43,11 +43,12 @@ class Crf(keras.layers.Layer):
 
 
 def crf_loss(labels: Any, chain: Any) -> Any:
-    """Labels [B, S] and a chain -> -log of their probability, [B, S].
+    """Returns -log of the probability of labels [B, S], as shares [B, S].
 
     A label is 0 at a token that is not a word, and otherwise from 1 to L.
-    The neighbor of a word is the next word, however many tokens are between.
-    Each word has an equal share of the loss of its row; other tokens have 0.
+    The neighbor of a word is the next word, however many tokens are between
+    them. Each word has an equal share of the loss of its row; other tokens have
+    0.
     """
     labels = ops.cast(labels, "int32")
     size, length = chain.shape[-1], ops.shape(labels)[1]
@@ -59,8 +60,8 @@ def crf_loss(labels: Any, chain: Any) -> Any:
     labels = ops.take_along_axis(labels, order, axis=1)
     logits = ops.take_along_axis(logits, ops.expand_dims(order, 2), axis=1)
     is_word = labels > 0
-    # How often the row has each label at each word, and each pair: 0 or 1, and
-    # the expected number.
+    # Counts of each label at each word, and of each pair of labels: the given
+    # counts, 0 or 1, and then the expected counts.
     gold = ops.one_hot(labels - 1, size)  # zeros if it is not a word
     gold_pairs = ops.matmul(ops.swapaxes(gold[:, :-1], 1, 2), gold[:, 1:])
     before, after = _around(logits, is_word, transitions)
@@ -80,8 +81,8 @@ def crf_loss(labels: Any, chain: Any) -> Any:
         of_words = ops.sum(words * logits, axis=(1, 2))
         return of_words + ops.sum(pairs * transitions, axis=(1, 2))
 
-    # The difference of both numbers is the gradient, so there is no need to
-    # take it through the loops, which XLA cannot do in TensorFlow.
+    # The difference of the two counts is the gradient. So no gradient has to
+    # pass through the loops, which XLA does not support in TensorFlow.
     slope = score(
         ops.stop_gradient(words - gold), ops.stop_gradient(pairs - gold_pairs)
     )
@@ -94,8 +95,8 @@ def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the most probable labels of rows, int32 [B, S], from 0.
 
     Takes logits [B, S, L], in which the words come first; `is_word` [B, S],
-    which is true for the words; and transitions [B, L, L] or [1, L, L]. Labels
-    after the words mean nothing.
+    which is true for the words; and transitions [B, L, L] or [1, L, L]. The
+    labels after the words are meaningless.
     """
     after = _messages(logits, is_word, transitions, ops.max)
 
@@ -112,15 +113,15 @@ def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
 def marginals(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the probability of each label at each word, [B, S, L].
 
-    It is the sum of the probabilities of all sequences with this label at this
-    word. For the arguments see `viterbi`.
+    It is the sum of the probabilities of all label sequences with this label at
+    this word. The arguments are those of `viterbi`.
     """
     before, after = _around(logits, is_word, transitions)
     return ops.softmax(logits + before + after)
 
 
 def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
-    """Returns the messages from the words before and from the words after."""
+    """Returns `_messages` from the words before, and from the words after."""
     before = _messages(
         ops.flip(logits, 1),
         ops.flip(is_word, 1),
@@ -132,7 +133,10 @@ def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
 def _messages(
     logits: Any, is_word: Any, transitions: Any, join: Any = ops.logsumexp
 ) -> Any:
-    """Joins the scores of all labels after a word, by its label, [B, S, L]."""
+    """Returns the scores of what follows each word, by its label, [B, S, L].
+
+    `join` turns the scores of all sequences of labels into one score.
+    """
 
     def step(after: Any, token: Any) -> Any:
         scores, is_word = token[:, :-1], token[:, -1:] > 0

@@ -9,17 +9,18 @@ from keras_bert.layers.activations import for_training, get_activation
 
 
 class _Dense(keras.layers.Dense):
-    """Differs from Keras' layer in training; in inference, Keras is faster.
+    """A dense layer that computes differently from Keras' layer in training.
 
-    In training, the gradient of the bias is summed in float32, whatever the
-    precision. For a bias, Keras calls TensorFlow's bias_add, whose gradient on
-    a CPU is summed in the dtype of the input: in bfloat16 a sum of ones never
-    gets over 256. For the activation see `for_training`.
+    In inference, Keras' own code is faster. In training, the gradient of the
+    bias is summed in float32, whatever the precision. For a bias, Keras calls
+    TensorFlow's bias_add, whose gradient on a CPU is summed in the dtype of the
+    input: in bfloat16, a sum of ones never exceeds 256. For the activation, see
+    `for_training`.
 
-    With `enable_lora`, Keras adds the product of the adapter to the kernel. In
-    training, the input is multiplied by the kernel and by the adapter instead:
-    the kernel needs no gradient, and in bfloat16 a small product would be lost
-    in the sum.
+    With `enable_lora`, Keras adds the product of the adapter's matrices to the
+    kernel. In training, this layer multiplies the input by the kernel and by
+    the adapter separately: the kernel then needs no gradient, and in bfloat16 a
+    small product would be lost in the sum.
     """
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
@@ -41,7 +42,8 @@ class _Dense(keras.layers.Dense):
         return for_training(self.activation)(x)
 
     def load_own_variables(self, store: Any) -> None:
-        # Its parent builds it, and knows nothing of `keras.Model.quantize`.
+        # The parent builds this layer, and does not know about
+        # `keras.Model.quantize`.
         if store["0"].dtype == "int8" and not self.quantization_mode:
             self.quantize("int8")
         super().load_own_variables(store)
@@ -65,9 +67,9 @@ def build_dense(
 
     `activation` is a name that `get_activation` knows.
 
-    Its kernel is truncated normal with the parent's `initializer_range`, and
-    its bias zero. It has the dtypes of the parent, and is frozen if the parent
-    is: Keras freezes only the parts that a layer has when it is frozen.
+    Its kernel starts as truncated normal with the parent's `initializer_range`,
+    and its bias as zeros. It has the dtypes of the parent. It is frozen if the
+    parent is, because Keras freezes only the parts that a layer already has.
     """
     layer = _Dense(
         units,
@@ -87,7 +89,7 @@ def build_dense(
 def build_layer_norm(
     parent: keras.layers.Layer, name: str, size: int, use_bias: bool = True
 ) -> keras.layers.LayerNormalization:
-    """Returns a layer norm of [..., size] with the parent's epsilon."""
+    """Returns a layer norm for [..., size], with the parent's epsilon."""
     layer = keras.layers.LayerNormalization(
         epsilon=parent.layer_norm_eps,
         center=use_bias,

@@ -10,8 +10,8 @@ from keras import ops
 class Dropout(keras.layers.Layer):
     """Sets each entry to 0 with the probability `rate`, in training only.
 
-    Divides the other entries by 1 - `rate`. Takes any shape and float dtype.
-    The entries are independent of each other.
+    The other entries are divided by 1 - `rate`. The input can have any shape
+    and float dtype. The entries are dropped independently of each other.
 
     On a CPU, most of the time of dropout goes into random numbers, so one
     number u, uniform in [0, 1), decides about two entries. With the rate r, it
@@ -20,7 +20,7 @@ class Dropout(keras.layers.Layer):
     length r^2, as for two independent events. u is always float32: in
     bfloat16, keras.layers.Dropout(0.1) drops 0.102 of the entries.
 
-    As with all Keras layers that draw numbers, the replicas of a
+    As with all Keras layers that draw random numbers, the replicas of a
     `MirroredStrategy` drop the same entries under plain `compile` and `fit`.
     `finetune` and `pretrain` shift the seed of each replica.
 
@@ -38,7 +38,7 @@ class Dropout(keras.layers.Layer):
             )
         self.rate = rate
         self.seed = seed
-        self.supports_masking = True  # the mask of a BiLSTM
+        self.supports_masking = True  # a BiLSTM needs the mask
         if rate > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
         self.built = True  # `keras.Model.quantize` checks it before any call

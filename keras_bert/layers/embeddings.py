@@ -108,7 +108,7 @@ class BertEmbeddings(keras.layers.Layer):
         if position_ids is None and (length or 0) > most:
             raise ValueError(
                 f"A sequence of {length} tokens was given, but the network has "
-                f"{most} positions; give shorter ones."
+                f"{most} positions; give shorter sequences."
             )
         word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
         x = _rows(word_embeddings, input_ids, "input_ids")  # [B, S, H]
@@ -154,8 +154,8 @@ def _rows(table: Any, ids: Any, name: str) -> Any:
     wrong = known[(known < 0) | (known >= num_rows)]
     if wrong.size:
         raise ValueError(
-            f"{name} hold {wrong[0]}, but must be from 0 to {num_rows - 1}; "
-            "give the ids of this network's tokenizer."
+            f"{name} contains {wrong[0]}, but must be from 0 to "
+            f"{num_rows - 1}; give the ids of this network's tokenizer."
         )
     ids = ops.where(ids < 0, num_rows, ids)
     return ops.take(ops.convert_to_tensor(table), ids, axis=0)

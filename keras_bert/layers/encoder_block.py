@@ -16,12 +16,12 @@ class EncoderBlock(keras.layers.Layer):
 
     Takes x [T, H] and `input_mask` [B, S] with T = B * S; returns [T, H].
     `activation` is a name in `bert_config.json`. For `left_to_right`, `packed`
-    and positions, a third input, see `SelfAttention`.
+    and the third input, positions, see `SelfAttention`.
 
     With `gated`, a second dense layer multiplies the activation of the first
-    (arXiv 2002.05202). The norms are "after" each part and its residual,
-    "before" each part, or only before the feed-forward ("before_output").
-    `biases` names the parts that have biases.
+    (arXiv 2002.05202). `norms` says where the norms are: "after" each part and
+    its residual, "before" each part, or "before_output", which means only
+    before the feed-forward. `biases` names the parts that have biases.
 
     Example:
         >>> layer = keras_bert.layers.EncoderBlock(

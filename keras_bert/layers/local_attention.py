@@ -1,4 +1,4 @@
-"""Attention to near tokens, in time that grows with the length."""
+"""Attention to nearby tokens, in time that is linear in the length."""
 
 from collections.abc import Callable
 from typing import Any
@@ -88,20 +88,22 @@ def mask_adder(
 ) -> Any:
     """Returns 0 where attention is allowed and -10000 elsewhere.
 
-    It is added, as in google-research/bert, so that a row without any token
-    gives the same numbers as there.
+    It is added to the scores, as in google-research/bert, so that even a row
+    without any token gives the same numbers as there.
 
     Args:
         rows: The mask of the tokens that attend, [..., S].
         columns: The mask of the tokens attended to, [..., T].
         row_places: The positions of the tokens that attend, [S].
         column_places: The positions of the tokens attended to, [T].
-        packed: Whether the mask numbers sequences: each attends to itself.
+        packed: Whether the mask numbers the sequences of a row; each sequence
+            then attends only to itself.
         left_to_right: Whether a token attends to no later token.
         reach: The largest distance at which a token attends; None for any.
 
     Returns:
-        float32 [..., S, T], or [..., 1, T] if all tokens attend alike.
+        float32 [..., S, T], or [..., 1, T] if all tokens attend to the same
+        tokens.
     """
     # LiteRT has no index with new axes.
     columns = ops.expand_dims(columns, -2)

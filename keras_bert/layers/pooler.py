@@ -56,9 +56,9 @@ class Pooler(keras.layers.Layer):
     """A dense layer with tanh on the first token, [CLS]: [B, S, H] -> [B, H].
 
     Takes x [B, S, H] and `input_mask` [B, S]. With `left_to_right`, it reads
-    the last token of the mask: the only one that has attended to all tokens
-    (Radford et al. 2018, GPT). With the pooling "mean", it reads the mean of
-    all tokens. `layer_norm_eps` adds a norm (ModernBERT).
+    the last token that is not padding, the only token that has attended to all
+    tokens (Radford et al. 2018, GPT). With the pooling "mean", it reads the
+    mean of all tokens. `layer_norm_eps` adds a norm (ModernBERT).
 
     If rows hold several sequences, which `input_mask` numbers from 1, pass
     their `cls_positions`, int [B, K], as the third input. The output is then
@@ -118,7 +118,7 @@ class Pooler(keras.layers.Layer):
         return pooled
 
     def _pool(self, x: Any, input_mask: Any, cls_positions: Any) -> Any:
-        """Returns what the dense layer reads, [B, H] or [B*K, H]."""
+        """Returns the inputs of the dense layer, [B, H] or [B*K, H]."""
         is_packed = cls_positions is not None
         if self.pooling == "mean":
             vectors = self.mean_pooling(x, input_mask, cls_positions)

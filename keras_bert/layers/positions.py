@@ -15,9 +15,9 @@ _MAX_DISTANCE = 128
 class RotaryPositions(keras.layers.Layer):
     """The mask [B, S] -> the cosines and sines of all angles, [2, S, D/2].
 
-    The angle of the position p and the pair of components i of a head of size D
-    is p * theta^(-2i/D) / scaling_factor (RoPE, arXiv 2104.09864). The output
-    is float32. D is even.
+    At position p, the i-th pair of components of a head of size D is rotated by
+    the angle p * theta^(-2i/D) / scaling_factor (RoPE, arXiv 2104.09864). The
+    output is float32. D is even.
 
     Example:
         >>> from keras_bert.layers.positions import RotaryPositions
@@ -50,7 +50,7 @@ class RotaryPositions(keras.layers.Layer):
 
 
 def rotate(x: Any, rotations: Any) -> Any:
-    """Turns queries or keys [B, N, S, D] by their positions [2, S, D/2]."""
+    """Rotates queries or keys [B, N, S, D] by the angles in [2, S, D/2]."""
     dtype = x.dtype
     first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
     # Keras casts the inputs of a layer to bfloat16 if the layer computes in it.
@@ -62,11 +62,12 @@ def rotate(x: Any, rotations: Any) -> Any:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class RelativePositions(keras.layers.Layer):
-    """The mask [B, S] -> a number for each head and two tokens, [N, S, S].
+    """The mask [B, S] -> a bias for each head and pair of tokens, [N, S, S].
 
-    It depends on the distance of the tokens: one of 32 numbers, half of them
-    for each direction. Distances from 8 on share numbers, and all distances
-    from 128 on share the last one (MPNet, arXiv 2004.09297).
+    The bias depends on the distance between the two tokens. A head has 32
+    biases, half of them for each direction. Distances of 8 or more share
+    biases, and all distances of 128 or more share the last bias (MPNet, arXiv
+    2004.09297).
 
     Example:
         >>> from keras_bert.layers.positions import RelativePositions
@@ -110,7 +111,7 @@ class RelativePositions(keras.layers.Layer):
 
 
 def _bucket(distances: Any) -> Any:
-    """Distances of the tokens attended to, int32 -> rows of the table."""
+    """Distances to the tokens attended to, int32 -> rows of the table."""
     half = _NUM_BUCKETS // 2
     num_exact = half // 2
     size = ops.abs(distances)

@@ -11,11 +11,11 @@ from keras_bert.layers.reshaping import tokens_at
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class MaskedLMHead(keras.layers.Layer):
-    """Logits of the vocabulary at the masked positions.
+    """A logit for each piece of the vocabulary at each masked position.
 
     Takes x [B, S, H], `masked_lm_positions`, int [B, P], and the word
-    embeddings [V, E], by which it multiplies. Returns float32 [B, P, V]. Its
-    own weights are the transform and the output bias.
+    embeddings [V, E], which are the output matrix. Returns float32 [B, P, V].
+    The layer's own weights are the transform and the output bias.
 
     Example:
         >>> layer = keras_bert.layers.MaskedLMHead()
@@ -41,7 +41,8 @@ class MaskedLMHead(keras.layers.Layer):
     def build(
         self, x_shape: Any, positions_shape: Any, word_embeddings_shape: Any
     ) -> None:
-        # In a network with narrow embeddings, the transform narrows too.
+        # If the embeddings are narrower than the network, the transform makes
+        # vectors of their width.
         size, biases = word_embeddings_shape[1], self.biases.split()
         self.transform = build_dense(
             self,
@@ -64,7 +65,7 @@ class MaskedLMHead(keras.layers.Layer):
         num_positions = ops.shape(positions)[1]
         tokens = tokens_at(positions, x)  # [B*P, H]
         tokens = self.layer_norm(self.transform(tokens))
-        # In this order, the gradient of the table needs no transposition.
+        # In this order, the gradient of the embeddings needs no transposition.
         logits = ops.matmul(word_embeddings, ops.transpose(tokens))
         logits = ops.transpose(logits) + self.output_bias
         logits = ops.cast(logits, "float32")  # [B*P, V]
@@ -105,7 +106,7 @@ class NextSentenceHead(keras.layers.Layer):
 class ReplacedTokensHead(keras.layers.Layer):
     """Logits of "was replaced": tokens [B, S, H] -> float32 [B, S].
 
-    ELECTRA, arXiv 2003.10555, section 2.
+    This is the head of ELECTRA's discriminator, arXiv 2003.10555, section 2.
 
     Example:
         >>> from keras_bert.layers.pretraining_heads import ReplacedTokensHead
@@ -141,13 +142,13 @@ class SampledTokens(keras.layers.Layer):
     """Replaces masked tokens with tokens that a generator draws.
 
     Takes `input_ids` [B, S], the masked positions [B, P], the original tokens
-    there, int [B, P], and logits of a generator [B, P, V]. A token is drawn
-    with the probability that follows from its logit. The position 0 is empty.
-    Returns the tokens, int32 [B, S], and 1 where they differ from the original
-    tokens or else 0, float32 [B, S].
+    there, int [B, P], and logits of a generator [B, P, V]. Tokens are drawn
+    from the softmax of the logits. Position 0 means that there is no masked
+    token. Returns the tokens, int32 [B, S], and labels, float32 [B, S]: 1 where
+    a token differs from the original, or else 0.
 
     In evaluation, it draws the same noise for all batches, so that a network
-    gets the same figures each time. No gradient passes.
+    gets the same figures each time. No gradient passes through this layer.
     """
 
     def __init__(self, **kwargs: Any):

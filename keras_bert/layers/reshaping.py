@@ -1,8 +1,8 @@
-"""Axes of examples, rows and tokens, joined and split.
+"""Layers that join and split the axes of examples, rows and tokens.
 
 The encoder computes on the flat token matrix [T, H]. For inputs of rank 2,
-TensorFlow fuses matrix product, bias and activation; it does not find the
-pattern in rank 3.
+TensorFlow fuses matrix product, bias and activation; for inputs of rank 3, it
+does not find the pattern.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from keras_bert.layers.dense import build_dense
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FlattenTokens(keras.layers.Layer):
-    """[B, S, E] -> [T, H] with T = B * S, row after row.
+    """Joins the rows of a batch: [B, S, E] -> [T, H] with T = B * S.
 
-    If `units` is not None, a dense layer makes vectors of this size (ELECTRA,
-    arXiv 2003.10555).
+    If `units` is given, a dense layer makes vectors of this size, H (ELECTRA,
+    arXiv 2003.10555). If not, H is E.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class FlattenTokens(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnflattenTokens(keras.layers.Layer):
-    """[T, H] and the input mask [B, S] -> [B, S, H].
+    """Splits tokens into rows: [T, H] and the input mask [B, S] -> [B, S, H].
 
-    The mask may have more axes, such as [B, R, S], and so may the first input.
+    The mask can have more axes, such as [B, R, S], and so can the first input.
     """
 
     def call(self, x: Any, input_mask: Any) -> Any:
@@ -64,7 +64,7 @@ class UnflattenTokens(keras.layers.Layer):
 
 
 def tokens_at(positions: Any, x: Any) -> Any:
-    """Positions [B, P] in the rows of x [B, S, H] -> [B*P, H]."""
+    """Returns the vectors of x [B, S, H] at positions [B, P], as [B*P, H]."""
     batch_size, seq_length = ops.shape(x)[0], ops.shape(x)[1]
     offsets = ops.arange(batch_size, dtype="int32")[:, None] * seq_length
     rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))
@@ -74,7 +74,7 @@ def tokens_at(positions: Any, x: Any) -> Any:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FoldChoices(keras.layers.Layer):
-    """[B, R, S] -> [B*R, S]."""
+    """Joins the axes of examples and rows: [B, R, S] -> [B*R, S]."""
 
     def call(self, x: Any) -> Any:
         return ops.reshape(x, (-1, ops.shape(x)[-1]))
@@ -85,10 +85,11 @@ class FoldChoices(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnfoldChoices(keras.layers.Layer):
-    """[B*R, K] or [B*R, K, H], and a tensor [B, R, S] -> [B, R*K, ...].
+    """Splits off the axis of examples: [B*R, K, ...] -> [B, R*K, ...].
 
-    A row holds K choices, and an example has R * K choices. The second tensor
-    gives R; it is an input of `FoldChoices`.
+    The input is [B*R, K] or [B*R, K, H]. A row holds K choices, and an example
+    has R * K choices. R comes from the second input, [B, R, S], which is an
+    input of `FoldChoices`.
     """
 
     def call(self, x: Any, like: Any) -> Any:

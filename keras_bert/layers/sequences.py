@@ -20,8 +20,9 @@ class RowPositions(keras.layers.Layer):
 
     A row holds up to K sequences, one after the other, and padding. The mask
     numbers them from 1 and is 0 at padding. `position_ids`, int32, count from 0
-    in each sequence and are 0 at padding. `cls_positions`, int32, are the first
-    tokens; for absent sequences, they are some position in the row.
+    in each sequence and are 0 at padding. `cls_positions`, int32, are the
+    positions of the sequences' first tokens; for a sequence that a row lacks,
+    any position in the row.
 
     Example:
         >>> from keras_bert.layers.sequences import RowPositions
@@ -58,10 +59,11 @@ class SequencePooling(keras.layers.Layer):
     """Pools the tokens of each sequence: [B, S, H] -> float32 [B, K, H].
 
     Takes x [B, S, H]; `input_mask` [B, S], which numbers the K sequences of a
-    row from 1 and is 0 at padding; and `cls_positions` [B, K], their first
-    tokens. Without these, a row is one sequence, and the result is [B, H]. The
-    pooling is mean, cls (the first token) or max (by component). The vector of
-    a sequence without a token is finite, and otherwise undefined.
+    row from 1 and is 0 at padding; and `cls_positions` [B, K], the positions of
+    their first tokens. Without `cls_positions`, a row is one sequence, and the
+    result is [B, H]. The pooling is "mean", "cls" (the first token) or "max"
+    (by component). The vector of a sequence without a token is arbitrary but
+    finite.
 
     Example:
         >>> from keras_bert.layers.sequences import SequencePooling
@@ -120,17 +122,17 @@ class SequencePooling(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WindowPooling(keras.layers.Layer):
-    """[B*W, ...] and the input mask [B, W, S] -> [B, ...].
+    """Pools windows: [B*W, ...] and the input mask [B, W, S] -> [B, ...].
 
-    The mean or the max is taken over the windows with a token, for each number
-    on its own, in float32.
+    The result is the mean or the maximum over the windows that have a token,
+    element by element, in float32.
     """
 
     def __init__(self, pooling: str, **kwargs: Any):
         super().__init__(**kwargs)
         if pooling not in WINDOW_POOLINGS:
             raise ValueError(
-                f"The pooling is {pooling!r}; choose from "
+                f"The pooling is {pooling!r}, but must be one of "
                 f"{', '.join(WINDOW_POOLINGS)}."
             )
         self.pooling = pooling
@@ -155,11 +157,11 @@ class WindowPooling(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WindowNumbers(keras.layers.Layer):
-    """Numbers of windows [B, C] and windows [B, M, S] -> int32 [B, M].
+    """Counts of windows [B, C] and windows [B, M, S] -> int32 [B, M].
 
-    The windows of text 2 follow the windows of text 1, and so on up to C. The
-    result is the index of each window's text, from 1, and 0 after the last
-    window.
+    The counts are the number of windows of each text. The windows of text 2
+    follow the windows of text 1, and so on up to C. The result is the index of
+    each window's text, from 1, and 0 after the last window.
 
     Example:
         >>> from keras_bert.layers.sequences import WindowNumbers

@@ -20,16 +20,16 @@ def build_electra(
 ) -> keras.Model:
     """Builds the encoder with a generator (arXiv 2003.10555, section 2).
 
-    The generator guesses masked tokens, as a masked LM does. Its guesses are
-    drawn and replace the masks. The encoder is the discriminator: it says which
+    The generator is a masked LM. Tokens are drawn from its predictions and
+    replace the masks. The encoder is the discriminator: it predicts which
     tokens are not the original ones. Both read the same embeddings; all other
     weights of the generator have paths that begin with `generator_`.
 
-    Inputs: as for `build_encoder`, and two of int32 [B, P]:
-    `masked_lm_positions`, and `masked_lm_ids`, the original tokens there.
-    Outputs, float32: `masked_lm` [B, P, V], the generator's logits, and
-    `replaced_tokens` [B, S, 2], the discriminator's logit of each token and its
-    label, 0 or 1.
+    Inputs: as for `build_encoder`, and two more, int32 [B, P]:
+    `masked_lm_positions`, and `masked_lm_ids`, the original tokens at these
+    positions. Outputs, float32: `masked_lm` [B, P, V], the generator's logits,
+    and `replaced_tokens` [B, S, 2], the discriminator's logit for each token
+    and the token's label, 1 if it was replaced or else 0.
 
     Args:
         config: The config of the discriminator.
@@ -77,9 +77,9 @@ def build_electra(
 def build_discriminator(
     config: BertConfig, *, packed: bool = False
 ) -> keras.Model:
-    """Builds the encoder with a logit of "was replaced" for each token.
+    """Builds the encoder with a logit for each token: was it replaced?
 
-    Inputs: as `build_encoder`. Output: `replaced_tokens`, float32 [B, S].
+    Inputs: as for `build_encoder`. Output: `replaced_tokens`, float32 [B, S].
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -98,13 +98,13 @@ def build_discriminator(
 
 
 def generator_config(config: BertConfig, size: float) -> BertConfig:
-    """Returns the config of a generator, whose heads have the usual width."""
+    """Returns the config of a generator of this size; see `build_electra`."""
     heads = max(1, int(config.num_attention_heads * size))
     width = int(config.hidden_size * size)
     if not 0 < size <= 1 or width < heads or width % heads:
         raise InputError(
-            f"generator_size is {size}, which makes a generator of the width "
-            f"{width} with {heads} heads; choose a part such as 0.25 that "
+            f"generator_size is {size}, which gives a generator of width "
+            f"{width} with {heads} heads; choose a fraction such as 0.25 that "
             "divides the width and the heads of the network."
         )
     return dataclasses.replace(

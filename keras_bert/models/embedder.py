@@ -1,4 +1,4 @@
-"""A vector for each text, similar for texts of similar meaning."""
+"""Networks that turn texts of similar meaning into similar vectors."""
 
 from collections.abc import Sequence
 
@@ -26,11 +26,12 @@ def build_embedder(
 ) -> keras.Model:
     """Builds the encoder with a pooling of each text's tokens.
 
-    Reimers and Gurevych 2019, section 3. Inputs: as for `build_encoder`, with
-    an axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
-    Output: `embeddings`, float32 [B, C, H]. The weights have the same paths as
-    in the encoder. There is a pooler only if the pooling is "pooled". The
-    layers `dense_0`, `dense_1` and so on come after the pooling.
+    The network is from Reimers and Gurevych 2019, section 3. Inputs: as for
+    `build_encoder`, with an axis of texts C, int32 [B, C, S]; each text is a
+    sequence of its own. Output: `embeddings`, float32 [B, C, H]. The weights
+    have the same paths as in the encoder. There is a pooler only if the pooling
+    is "pooled". The layers `dense_0`, `dense_1` and so on come after the
+    pooling.
 
     Args:
         config: The config of the encoder.
@@ -50,8 +51,8 @@ def build_embedder(
             one sequence.
 
     Raises:
-        InputError: If a pooling is unknown, or if texts in packed rows should
-            have windows.
+        InputError: If a pooling is unknown, or if both `packed` and a
+            `window_pooling` are given.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

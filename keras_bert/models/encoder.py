@@ -132,7 +132,7 @@ def build_blocks(
 def _build_positions(
     config: BertConfig, input_mask: Any, prefix: str
 ) -> list[list[Any]]:
-    """Returns the third inputs of blocks with full and local attention."""
+    """Returns the position inputs of full and of local attention blocks."""
     if config.position_embedding_type == "relative":
         positions = RelativePositions(
             config.num_attention_heads,

@@ -18,10 +18,10 @@ def count_work(
     """Counts `sequences`, `tokens` and the `flops` of training on them.
 
     These are model FLOPs, as in appendix B of PaLM (arXiv 2204.02311) and in
-    section 5 of Megatron-LM (arXiv 2104.04473): two for each multiply-add of
-    the matrix products that BERT needs, once forward and twice backward.
-    Embedding look-ups count as 0 and left-to-right attention counts in full.
-    Padding and empty masked positions count as 0: the time that a device
+    section 5 of Megatron-LM (arXiv 2104.04473): two FLOPs for each multiply-add
+    in the matrix products that BERT needs, once forward and twice backward.
+    Embedding look-ups count as 0, and left-to-right attention counts in full.
+    Padding and empty masked positions count as 0, so the time that a device
     spends on them lowers its utilization.
 
     Args:

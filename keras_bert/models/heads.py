@@ -23,10 +23,10 @@ def build_classifier(
 ) -> keras.Model:
     """Builds the encoder with a softmax classifier on [CLS] (paper, 4.1).
 
-    A left-to-right encoder classifies the last token; see `Pooler`. With the
-    pooling "mean", the classifier reads the mean of all tokens, as suits an
-    encoder that was trained on sentences, and there is no pooler.
-    Inputs: as `build_encoder`. Output: `logits`, float32 [B, L].
+    With a left-to-right encoder, the classifier reads the last token; see
+    `Pooler`. With the pooling "mean", it reads the mean of all tokens, which
+    suits an encoder that was trained on sentences, and there is no pooler.
+    Inputs: as for `build_encoder`. Output: `logits`, float32 [B, L].
 
     The logits are not probabilities: compile with
     `SparseCategoricalCrossentropy(from_logits=True)`. With the string
@@ -61,8 +61,8 @@ def build_classifier(
 def build_regressor(config: BertConfig) -> keras.Model:
     """Builds the encoder with a linear layer from [CLS] to a number (STS-B).
 
-    Inputs: as `build_encoder`. Output: `logits`, float32 [B, 1], the
-    number itself.
+    Inputs: as for `build_encoder`. Output: `logits`, float32 [B, 1], which are
+    the predicted numbers themselves.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -80,7 +80,7 @@ def build_multiple_choice(
 ) -> keras.Model:
     """Builds the encoder with a score for each choice (paper, 4.4).
 
-    Inputs: as `build_encoder` with an axis of choices C, int32
+    Inputs: as for `build_encoder`, with an axis of choices C, int32
     [B, C, S]. Output: `logits`, float32 [B, C].
 
     With `packed`, a row holds K choices: the inputs are as for a packed
@@ -115,7 +115,7 @@ def build_token_classifier(
 ) -> keras.Model:
     """Builds the encoder with a softmax classifier on each token (paper, 5.3).
 
-    Inputs: as `build_encoder`. Output: `logits`, float32 [B, S, L].
+    Inputs: as for `build_encoder`. Output: `logits`, float32 [B, S, L].
 
     Compile it with a loss that takes logits; see `build_classifier`.
 
@@ -131,7 +131,7 @@ def build_token_classifier(
         >>> model.output["logits"].shape
         (None, None, 9)
     """
-    _check_num_labels(num_labels, "and count the label for no entity too")
+    _check_num_labels(num_labels, "including the label for no entity")
     encoder = build_encoder(config)
     x = _token_vectors(encoder, config)
     logits = _after_dropout(x, config, num_labels, "token_classifier")
@@ -144,8 +144,8 @@ def build_token_classifier(
 def build_span_labeler(config: BertConfig) -> keras.Model:
     """Builds the encoder with a start and an end score per token (paper, 4.2).
 
-    Inputs: as `build_encoder`. Outputs: `start_logits` and
-    `end_logits`, float32 [B, S], with scores at padding positions too.
+    Inputs: as for `build_encoder`. Outputs: `start_logits` and `end_logits`,
+    float32 [B, S], which include scores at padding positions.
 
     Compile it with a loss that takes logits; see `build_classifier`.
 
@@ -170,7 +170,7 @@ def build_output_layer(
     name: str,
     activation: Callable | None = None,
 ) -> keras.layers.Dense:
-    """Returns a layer [..., H] -> [..., units] that computes in float32."""
+    """Returns a float32 dense layer, [..., H] -> [..., units]."""
     return keras.layers.Dense(
         units,
         activation=activation,
@@ -183,7 +183,7 @@ def build_output_layer(
 
 
 def _token_vectors(encoder: keras.Model, config: BertConfig) -> Any:
-    """Returns what an output layer of tokens reads, [B, S, H]."""
+    """Returns the token vectors that an output layer reads, [B, S, H]."""
     x = encoder.output["sequence_output"]
     if not config.prediction_head:
         return x

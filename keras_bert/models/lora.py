@@ -1,4 +1,4 @@
-"""LoRA: low-rank updates of dense layers (Hu et al., arXiv 2106.09685)."""
+"""LoRA: low-rank updates to dense layers (Hu et al., arXiv 2106.09685)."""
 
 import operator
 from collections.abc import Iterator
@@ -23,19 +23,20 @@ def check_lora(config: BertConfig, rank: int, targets: str) -> None:
     smallest = min(config.hidden_size, config.intermediate_size)
     if rank > smallest:
         raise InputError(
-            f"lora_rank is {rank}, but the matrices have a side of {smallest}; "
-            "a rank of 4 to 16 is usual."
+            f"lora_rank is {rank}, but the smallest side of the matrices is "
+            f"{smallest}; give a smaller rank, usually 4 to 16."
         )
 
 
 def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     """Adds alpha / rank * A @ B to the kernels of dense layers in each block.
 
-    `targets` are comma-separated names of layers: the end of their path in an
-    `EncoderBlock`, such as "query", "attention/output", or "output" for both
-    layers of that name. A [in, rank] and B [rank, out] are the weights
-    `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with zeros, so the
-    outputs are the same as without adapters. The kernels are frozen.
+    `targets` are the names of layers, separated by commas. A name is the end of
+    a path in an `EncoderBlock`, such as "query", "attention/output", or
+    "output" for both layers of that name. A [in, rank] and B [rank, out] are
+    the weights `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with
+    zeros, so the outputs are the same as without adapters. The kernels are
+    frozen.
 
     Raises InputError if the model has no encoder blocks, or a block has no such
     layer.
@@ -43,8 +44,8 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     blocks = list(_encoder_blocks(model))
     if not blocks:
         raise InputError(
-            "The network of this task has no encoder blocks that could be "
-            "trained, so it cannot have adapters; leave lora_rank out."
+            "The network of this task has no trainable encoder blocks, so it "
+            "cannot have adapters; leave lora_rank out."
         )
     for block in blocks:
         for path in _target_paths(targets, block.gated):

@@ -10,13 +10,13 @@ from keras_bert.models.encoder import build_encoder
 def build_pretraining_model(
     config: BertConfig, *, next_sentence: bool = True, packed: bool = False
 ) -> keras.Model:
-    """Builds the encoder with masked LM and next sentence (paper, 3.1).
+    """Builds the encoder with heads for masked LM and next sentence.
 
-    Inputs: as `build_encoder`, and `masked_lm_positions`, int32 [B, P].
-    Outputs, float32 logits: `masked_lm` [B, P, V] at these positions, and
-    `next_sentence` [B, 2], where 0 = is next and 1 = random. If
-    `next_sentence` is False, the model has neither that output nor the pooler
-    (paper, 5.1).
+    Both are from the paper, 3.1. Inputs: as for `build_encoder`, and
+    `masked_lm_positions`, int32 [B, P]. Outputs, float32 logits: `masked_lm`
+    [B, P, V] at these positions, and `next_sentence` [B, 2], where 0 means that
+    the second text is next and 1 that it is random. If `next_sentence` is
+    False, the model has neither that output nor the pooler (paper, 5.1).
 
     With `packed`, the inputs are as for a packed encoder, the positions count
     from the start of the row, and `next_sentence` is [B, K, 2].

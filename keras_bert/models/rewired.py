@@ -38,12 +38,10 @@ def with_hidden_states(
     """Adds outputs `hidden_1`, `hidden_2` ... to a network with an encoder.
 
     `hidden_1` is the output of the first encoder layer, and `hidden_0` is the
-    output of the embeddings. If there is a last norm, the output of the last
-    layer has passed it. The new outputs have the shape of `input_mask` with one
-    more axis, such as [B, S, H]. The network has the model's own layers and
-    weights, and computes each layer once.
-
-    The layers themselves compute on the flat tokens of a batch, [B * S, H].
+    output of the embeddings. If the encoder ends with a norm, the output of the
+    last layer includes this norm. The new outputs have the shape of
+    `input_mask` with one more axis, such as [B, S, H]. The network has the
+    model's own layers and weights, and computes each layer once.
 
     Raises InputError if the encoder is frozen or has fewer layers.
 
@@ -68,11 +66,12 @@ def with_hidden_states(
 def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     """Adds outputs `attention_1`, `attention_2` ... to a network.
 
-    `attention_1` is the attention probabilities of the first encoder layer,
-    float32 [B, N, S, T]: how each token S attends to the tokens T in each head.
+    `attention_1` holds the attention probabilities of the first encoder layer,
+    float32 [B, N, S, S]: for each head, how much each token attends to each
+    token.
 
     Raises InputError if the network has no such layer of its own. An embedder
-    has none, because its encoder is a network within it.
+    has none, because its encoder is a network inside it.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
@@ -96,11 +95,12 @@ def with_attention_relations(
 ) -> keras.Model:
     """Adds outputs `relations_1`, `relations_2` ... to a network.
 
-    `relations_1` is the relations of the first encoder layer; see
+    `relations_1` holds the relations of the first encoder layer; see
     `AttentionRelations`. The new outputs have the shape of `input_mask` with
-    two more axes, such as float32 [B, S, 3 * R, S].
+    two more axes, such as float32 [B, S, 3 * R, S], where R is
+    `num_relation_heads`.
 
-    Raises InputError as `with_hidden_states` does.
+    Raises InputError if the encoder is frozen or has fewer layers.
     """
     make = functools.partial(
         AttentionRelations, num_relation_heads=num_relation_heads
@@ -113,22 +113,22 @@ def with_attention_scores(
 ) -> keras.Model:
     """Adds outputs `scores_1`, `scores_2` ... to a network.
 
-    `scores_1` is the scores of the first encoder layer; see `AttentionScores`.
-    The new outputs have the shape of `input_mask` with two more axes, such as
-    float32 [B, S, N, S].
+    `scores_1` holds the scores of the first encoder layer; see
+    `AttentionScores`. The new outputs have the shape of `input_mask` with two
+    more axes, such as float32 [B, S, N, S].
 
-    Raises InputError as `with_hidden_states` does.
+    Raises InputError if the encoder is frozen or has fewer layers.
     """
     read = _reading(AttentionScores)
     return _with_outputs(model, _blocks(layers, "scores"), read)
 
 
 def can_pack(model: keras.Model) -> bool:
-    """Returns whether a network can read several texts in a row.
+    """Returns whether a network can read several texts packed into a row.
 
-    It can if every path from an input to an output has a pooling. Before it,
-    only layers that keep the texts of a row apart are allowed; after it, only
-    layers that are known to compute each vector on its own.
+    It can if every path from an input to an output has a pooling layer. Before
+    the pooling, all layers must keep the texts of a row apart. After it, all
+    layers must be known to compute each vector on its own.
     """
     inputs = _new_inputs(model)
     tokens = list(inputs.values())
@@ -163,10 +163,10 @@ def _is_of_a_vector(layer: keras.layers.Layer) -> bool:
 
 
 def with_packed_rows(model: keras.Model) -> keras.Model:
-    """Makes a network of the same layers in which a row holds several texts.
+    """Returns a network of the same layers that reads several texts per row.
 
-    A text attends to itself only, so its outputs are the same as in a row of
-    its own, except for the order of sums.
+    A text attends only to itself, so its outputs are the same as in a row of
+    its own, except that sums may be added in another order.
 
     Inputs: the model's, int32 [R, S], where `input_mask` numbers the K texts of
     a row from 1. Outputs: the model's, such as `logits` [R, K, L].
@@ -203,12 +203,12 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
 
 
 def _blocks(layers: Iterable[int], prefix: str) -> dict[str, str]:
-    """Returns the names of blocks, and `prefix_1`, `prefix_2` ... for each."""
+    """Returns the output of each block by its name: `layer_0` -> `prefix_1`."""
     return {f"layer_{i - 1}": f"{prefix}_{i}" for i in layers}
 
 
 def _reading(make: Callable[[EncoderBlock], keras.layers.Layer]) -> Callable:
-    """Returns what `_tapped` calls, for a layer that is made from a block."""
+    """Returns a `read` for `_tapped`: it calls a layer made from a block."""
     return lambda block, output, *args, **kwargs: make(block)(*args, **kwargs)
 
 
@@ -244,10 +244,10 @@ def _with_outputs(
 def _tapped(
     model: keras.Model, names: Collection[str], read: Callable
 ) -> keras.Model:
-    """Returns a network with the outputs of a model, and readings by layer.
+    """Returns a network with two outputs: the model's, and readings by layer.
 
-    `read` takes a layer with one of these names, its output and its inputs. The
-    layer may be in a network within this one, such as the network of one row.
+    `read` takes a layer with one of the `names`, its output and its inputs. The
+    layer may be in a network inside the model, such as the network for one row.
     """
     inputs, found = _new_inputs(model), {}
 
@@ -274,7 +274,7 @@ def _all_in(values: Any, found: Any) -> bool:
 
 
 def _new_inputs(model: keras.Model) -> dict[str, keras.KerasTensor]:
-    """Returns inputs like the inputs of a model, by name."""
+    """Returns new inputs with the shapes and dtypes of a model's, by name."""
     return {
         name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
         for name, x in model.input.items()

@@ -1,4 +1,4 @@
-"""A network of one row -> a network whose examples hold several rows."""
+"""A network that reads one row -> a network that reads several per example."""
 
 from collections.abc import Iterable
 
@@ -11,10 +11,9 @@ from keras_bert.layers.sequences import WindowPooling
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
     """Turns a network that reads a text into one that reads its windows.
 
-    Every output, such as `logits` [B, L], becomes the mean or the maximum of
-    the outputs for the windows of a text, number by number. A window without a
-    token does not count. The weights are the model's own, under the same
-    paths.
+    Every output, such as `logits` [B, L], becomes the mean or the maximum over
+    the windows of a text, element by element. A window without a token does not
+    count. The weights are the model's own, under the same paths.
 
     Inputs: the model's, with an axis of windows W, int32 [B, W, S].
     Outputs: the same as the model's.

@@ -27,10 +27,11 @@ def predict_files_with_beam(
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
 ) -> int:
-    """Writes the same answers as `predict_files`, in any order.
+    """Answers the lines of files with Apache Beam, in any order.
 
-    Each file is read by one worker; all workers answer its lines. It needs
-    the extra: pip install 'keras-bert-tf[beam]'.
+    The answers are the same as with `predict_files`. One worker reads a file,
+    and all workers answer its lines. First install the extra `beam`: pip
+    install 'keras-bert-tf[beam]'.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -48,18 +49,18 @@ def predict_files_with_beam(
     Args:
         model_dir: The folder that `FinetunedModel.export` wrote. All workers
             must be able to read this folder and the files under the same names.
-        input_file: The text files, as in `predict_files`.
-        output_file: The name of all files, to which Beam adds numbers:
+        input_file: The text or CSV files, as in `predict_files`.
+        output_file: The name of the output files, to which Beam adds numbers:
             "out/a.jsonl" becomes "out/a-00000-of-00005.jsonl". The files are
             compressed if the name ends with .gz.
-        signature: The signature to call.
-        num_shards: The number of files; with 0 the runner chooses it.
+        signature: The name of the model's signature to call.
+        num_shards: The number of output files; 0 lets the runner choose.
         pipeline_options: The options for Beam, such as
             ["--runner=FlinkRunner"].
 
     Returns:
-        The number of wrong lines; 0, with a warning, if the runner does not
-        report it.
+        The number of lines that could not be read; 0, with a warning, if the
+        runner does not report the number.
 
     Raises:
         InputError: There is no such model or signature.
@@ -95,13 +96,13 @@ def predict_files_with_beam(
     )
     result = pipeline.run()
     result.wait_until_finish()
-    _load.cache_clear()  # the model of a runner in this process
+    _load.cache_clear()  # drops the model of a runner in this process
     errors = beam.metrics.MetricsFilter().with_name("errors")
     return _sum(result.metrics().query(errors)["counters"])
 
 
 def _sum(counters: Iterable[Any]) -> int:
-    """Adds up a runner's counters; some runners report only attempts."""
+    """Returns the sum of a runner's counters; some report only attempts."""
     counts = [
         counter.attempted if counter.committed is None else counter.committed
         for counter in counters
@@ -109,7 +110,7 @@ def _sum(counters: Iterable[Any]) -> int:
     if not counts or None in counts:
         logging.warning(
             "The runner does not report how many lines are wrong; the answer "
-            "to a wrong line is its error."
+            "to a wrong line is an error message."
         )
     return sum(count or 0 for count in counts)
 
@@ -117,7 +118,7 @@ def _sum(counters: Iterable[Any]) -> int:
 def _answer(
     lines: Sequence[request_lines.RequestLine], folder: str, signature: str
 ) -> list[str]:
-    """Answers lines as JSON; runs in the workers."""
+    """Returns the answers to lines, as JSON lines; the workers call this."""
     from apache_beam.metrics import Metrics
 
     with _LOADING:
@@ -129,5 +130,5 @@ def _answer(
 
 @functools.lru_cache(1)
 def _load(folder: str, signature: str) -> ServedModel:
-    """Loads a model once for each process, whatever its number of threads."""
+    """Loads a model once per process, not once per thread."""
     return ServedModel(folder, signature)

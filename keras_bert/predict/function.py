@@ -1,6 +1,6 @@
-"""A function of a model from arrays to arrays, and what these must be.
+"""A model's function from arrays to arrays, and the types of these arrays.
 
-Strings are bytes, in arrays of objects.
+An array of strings has the dtype object, and its elements are bytes.
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ class Spec(NamedTuple):
 
     Attributes:
         dtype: The type of the numbers; object for strings.
-        shape: The size of each axis, None for any size; None for any number of
-            axes.
+        shape: The size of each axis, with None for any size. If the shape
+            itself is None, the array may have any number of axes.
     """
 
     dtype: np.dtype
@@ -32,7 +32,7 @@ class Spec(NamedTuple):
         return None if self.shape is None else len(self.shape)
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Returns whether an array of this shape is taken."""
+        """Returns whether an array may have this shape."""
         if self.shape is None:
             return True
         sizes = zip(self.shape, shape, strict=False)
@@ -41,11 +41,11 @@ class Spec(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Function:
-    """A signature of a loaded version.
+    """A signature of a loaded model version.
 
     Attributes:
-        call: A function from arrays by name to arrays by name. It raises
-            InputError if it cannot read them.
+        call: A function from input arrays to output arrays, both by name. It
+            raises InputError if it cannot read the inputs.
         inputs: The specifications of the inputs, by name, in sorted order.
         outputs: The specifications of the outputs, by name, in sorted order.
         definition: The TensorFlow Serving SignatureDef, as JSON.
@@ -58,9 +58,9 @@ class Function:
 
     @functools.cached_property
     def is_batched(self) -> bool:
-        """Whether a row has the same answer in any batch, but for padding.
+        """Whether a row has the same answer in any batch, apart from padding.
 
-        It has if the inputs are rows of strings, and the outputs are rows.
+        This is so if the inputs are rows of strings, and the outputs are rows.
         """
         specs = [*self.inputs.values(), *self.outputs.values()]
         wide = self._wide_outputs
@@ -83,7 +83,7 @@ class Function:
 
     @functools.cached_property
     def padded_outputs(self) -> list[str]:
-        """The outputs that are as wide as the widest row of a batch."""
+        """The names of the outputs that are padded to a batch's widest row."""
         is_padded = self.is_batched and not self._has_lists
         return self._wide_outputs if is_padded else []
 
@@ -106,7 +106,7 @@ class Function:
         inputs: Mapping[str, Spec],
         outputs: Mapping[str, Spec],
     ) -> Self:
-        """Returns a function of texts whose network is not a SavedModel."""
+        """Returns a `Function` for a network that is not a SavedModel."""
 
         def call_if_any(columns: Columns) -> dict[str, np.ndarray]:
             if any(0 in x.shape for x in columns.values()):

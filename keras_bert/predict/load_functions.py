@@ -1,4 +1,4 @@
-"""The folder of a version -> its functions, which take and return arrays.
+"""A model version's folder -> its functions, which take and return arrays.
 
 TensorFlow, LiteRT, ONNX Runtime or OpenVINO computes the functions.
 """
@@ -21,13 +21,13 @@ def load_functions(
     signature: str | None = None,
     tokenizer: "ListTokenizer | None" = None,
 ) -> dict[str, Function]:
-    """Loads a version, and returns its functions by the names of signatures.
+    """Loads a model version, and returns its functions by signature name.
 
-    For a network that is not a SavedModel, these are the signatures that take
-    texts, or only the named one. If the kind of its task is one of your own,
-    import the file of the kind first. Where TensorFlow is not installed, the
-    package `tokenizers` finds the ids; `tokenizer` is the folder's tokenizer if
-    it is loaded already.
+    A SavedModel has a function for every signature. A network in another format
+    has functions for the signatures that take texts, or only for `signature`.
+    If the model's kind is your own, import the file of the kind first. Without
+    TensorFlow, the package `tokenizers` turns texts into ids; pass `tokenizer`
+    if the folder's tokenizer is loaded already.
 
     Raises InputError if a package is missing, or the folder is damaged.
     """
@@ -36,8 +36,9 @@ def load_functions(
     if format_of(folder) == "saved_model":
         if not has_tensorflow:
             raise InputError(
-                f"{folder} is a SavedModel; pip install tensorflow "
-                "tensorflow-text, or export the model with --format=auto."
+                f"{folder} is a SavedModel, which needs TensorFlow; pip "
+                "install tensorflow tensorflow-text, or export the model "
+                "with --format=auto."
             )
         from keras_bert.predict.saved_model import load_saved_model
 

@@ -1,4 +1,4 @@
-"""A network that another runtime computes, called like its Keras model."""
+"""A network in LiteRT, ONNX Runtime or OpenVINO, called like a Keras model."""
 
 import dataclasses
 import importlib
@@ -87,7 +87,10 @@ def _to_specs(described: Mapping[str, Any]) -> dict[str, Spec]:
 
 
 def import_extra(name: str, extra: str) -> Any:
-    """Imports a module of an extra; an error says what to install."""
+    """Returns the module `name`, which the extra `extra` installs.
+
+    Raises InputError, which says what to install, if the module is missing.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:

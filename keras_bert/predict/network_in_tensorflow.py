@@ -19,7 +19,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 def load(version: Path, signature: str | None = None) -> dict[str, Function]:
-    """Loads the functions of a network, as `load_functions` says."""
+    """Returns a network's functions by signature; see `load_functions`."""
     assets = version / "assets"
     bert_config = BertConfig.from_json(assets / "bert_config.json")
     tokenizer = BertTokenizer.from_folder(assets)

@@ -24,7 +24,7 @@ from keras_bert.text.without_tensorflow import (
     pad_rows,
 )
 
-_TOKENS_PER_CALL = 2048  # with padding
+_TOKENS_PER_CALL = 2048  # including padding
 
 
 def load(
@@ -32,7 +32,7 @@ def load(
     signature: str | None = None,
     tokenizer: ListTokenizer | None = None,
 ) -> dict[str, Function]:
-    """Loads the functions of a network, as `load_functions` says."""
+    """Returns a network's functions by signature; see `load_functions`."""
     answer = _answerer(version, tokenizer)
     functions = {}
     for name, described in read_description(version)["signatures"].items():
@@ -40,12 +40,12 @@ def load(
             continue
         ranks = described["inputs"]
         call = functools.partial(answer, name, list(ranks))
-        # The outputs differ by kind, and the first call takes longer.
+        # A call shows which outputs the kind has. It also warms up the network.
         text = np.array(b"warm up", object)
         answers = call(
             {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
         )
-        has_lists = 2 in ranks.values()  # as many scores as endings
+        has_lists = 2 in ranks.values()  # a score for each ending
         inputs = {x: Spec(text.dtype, (None,) * y) for x, y in ranks.items()}
         outputs = {}
         for x, array in answers.items():
@@ -58,7 +58,11 @@ def load(
 def _answerer(
     version: Path, tokenizer: ListTokenizer | None
 ) -> Callable[[str, list[str], Columns], dict[str, np.ndarray]]:
-    """Returns a function of a signature, its inputs in order, and columns."""
+    """Returns a function that answers the inputs of a signature.
+
+    It takes the name of the signature, the names of the inputs in order, and
+    the inputs. It returns the outputs.
+    """
     assets = version / "assets"
     task = json.loads((assets / "task.json").read_text("utf-8"))
     kind, settings = task["kind"], task["settings"]
@@ -114,7 +118,10 @@ def _prompt(settings: Mapping[str, Any], signature: str) -> str:
 def _in_pieces(
     network: Network, rows: np.ndarray, lengths: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Packed texts [B, C], the longest lengths [B] -> outputs [B, ...]."""
+    """Returns the outputs [B, ...] for packed texts [B, C], in several calls.
+
+    `lengths` is the length of the longest text in each row, [B].
+    """
     order = np.argsort(-lengths, kind="stable")
     sizes = lengths[order] * rows.shape[1]
     outputs, start = [], 0
@@ -133,7 +140,7 @@ def _in_pieces(
 
 
 def _features(network: Network, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Packed texts [B, C] -> the inputs of the network, one text in a row."""
+    """Returns the network's inputs for packed texts [B, C], a text per row."""
     features = pad_rows(rows.ravel().tolist())
     if network.input["input_ids"].rank == 2:
         return features

@@ -16,8 +16,8 @@ from keras_bert.predict.request_lines import RequestLine
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.progress import Progress
 
-# The number of lines that are sorted by length together. A run that is killed
-# loses the lines of one chunk.
+# The number of lines that are sorted by length together. If a run is killed,
+# it loses the answers to at most this many lines.
 LINES_PER_CHUNK = 1024
 
 
@@ -28,13 +28,13 @@ def predict_files(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Answers the lines of files in order, as JSON lines.
+    """Answers the lines of files in order, and writes JSON lines.
 
     A line is a JSON object with the inputs of the model, or the inputs
     separated by tabs, or simply the text if the model takes one text. A file
-    may begin with a header: a line of columns, which has the names of all
-    inputs. A `.csv` file has a header, and may have quotes. The answer to a
-    wrong line is an `error`.
+    may begin with a header: a line of column names that includes all inputs. A
+    `.csv` file must have a header, and may have quotes. The answer to a line
+    that cannot be read is an `error`.
 
     The output file appears when it is complete. If the process is killed,
     repeat the call: it continues after the last answers, and the file gets the
@@ -54,14 +54,14 @@ def predict_files(
             names or globs; None for standard input.
         output_file: The file to write, compressed if its name ends with .gz;
             None for standard output.
-        signature: The signature to call.
+        signature: The name of the model's signature to call.
 
     Returns:
-        The number of wrong lines.
+        The number of lines that could not be read.
 
     Raises:
-        InputError: There is no such model or signature, an input file is
-            damaged, or an unfinished output file belongs to another model or
+        InputError: If there is no such model or signature, if an input file is
+            damaged, or if an unfinished output file belongs to another model or
             text.
     """
     check_is_no_csv(output_file)
@@ -89,9 +89,11 @@ def predict_lines(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Answers lines of text, without a header, as `predict_files` does.
+    """Answers lines of text in order, and writes JSON lines.
 
-    Raises InputError as `predict_files` does, or if a line is not a string.
+    The lines are as in `predict_files`, but have no header. Returns the number
+    of lines that could not be read. Raises InputError as `predict_files` does,
+    or if a line is not a string.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -121,7 +123,7 @@ def _not_lines(given: Any) -> InputError:
 
 
 def check_is_no_csv(output_file: str | Path | None) -> None:
-    """Raises InputError if the name of the output file ends like a CSV file."""
+    """Raises InputError if the output file has the name of a CSV file."""
     if output_file and is_csv(output_file):
         raise InputError(
             f"The answers are JSON lines, but {output_file} would be CSV; name "
@@ -164,7 +166,7 @@ def _predict(
 
 
 class _StandardOutput:
-    """Stands in for a ResumableFile."""
+    """Standard output with the methods of a `ResumableFile`."""
 
     state = None
 
@@ -179,8 +181,8 @@ class _StandardOutput:
 def _fingerprint(folder: Path) -> str:
     """Returns a hash of the files of a version.
 
-    The variables of a SavedModel can be large. They need not be read: each
-    export has a new fingerprint.pb.
+    The variables of a SavedModel can be large, and are not read: each export
+    has a new fingerprint.pb.
     """
     hashed = hashlib.blake2b(digest_size=16)
     for file in sorted(folder.rglob("*")):

@@ -23,6 +23,7 @@ from keras_bert.io.csv_files import (
     csv_delimiter,
     csv_table,
     is_csv,
+    split_tsv,
     wrong_number,
 )
 from keras_bert.io.input_files import check_line_ends, open_text
@@ -106,7 +107,7 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
     names = ", ".join(header)
     if not inputs:
         raise InputError(
-            f"{file} has the columns {names}; give the one that has the text, "
+            f"{file} has the columns {names}; name the column with the text, "
             "such as --field=text."
         )
     if not set(inputs) <= set(header):
@@ -205,7 +206,7 @@ def read_request(
     if values is not None:
         return model.check(values, line.place)
     names = line.columns or model.inputs
-    fields: list = line.text.split("\t")
+    fields: list = split_tsv(line.text)
     if len(fields) == 1 and _LIKE_JSON.match(line.text):
         raise InputError(
             f"{place} begins like JSON, but is not a valid JSON object; fix "

@@ -1,4 +1,4 @@
-"""The folder of a SavedModel, from any package -> its functions."""
+"""A SavedModel that any package wrote -> its functions."""
 
 import contextlib
 import re
@@ -14,14 +14,15 @@ from tensorflow.core.protobuf import saved_model_pb2
 from keras_bert.errors import InputError
 from keras_bert.predict.function import Columns, Function, Spec
 
-# Lines of an error that say where the operation was made, not what is wrong.
+# Matches lines of an error that say where an operation was defined, but not
+# what is wrong.
 _PLACE = re.compile(
     r"Graph execution error|Detected at node|<stack traces|\s+File |\s*$"
 )
 
 
 def load_saved_model(folder: Path) -> dict[str, Function]:
-    """Loads a SavedModel for serving.
+    """Loads a SavedModel, and returns its functions by signature name.
 
     Raises InputError if it has an operation that is not installed.
     """
@@ -57,7 +58,7 @@ def _function(model: Any, signature: str, definition: Any) -> Function:
     outputs = _to_specs(function.structured_outputs)
 
     def call(columns: Columns) -> dict[str, np.ndarray]:
-        # Variables live only as long as the model.
+        # `model` is used here because its variables live only as long as it.
         arrays = ask(model.signatures[signature], columns, inputs)
         return {name: arrays[name] for name in outputs}
 
@@ -74,7 +75,7 @@ def _to_specs(tensors: Mapping[str, tf.TensorSpec]) -> dict[str, Spec]:
 
 
 def to_spec(tensor: tf.TensorSpec) -> Spec:
-    """Returns what an array must be for a tensor."""
+    """Returns the dtype and shape of an array that can become a tensor."""
     rank = tensor.shape.rank
     shape = None if rank is None else tuple(tensor.shape.as_list())
     return Spec(np.dtype(tensor.dtype.as_numpy_dtype), shape)
@@ -83,7 +84,7 @@ def to_spec(tensor: tf.TensorSpec) -> Spec:
 def ask(
     function: Callable, columns: Columns, inputs: Iterable[str]
 ) -> dict[str, np.ndarray]:
-    """Calls a function that takes tensors by name.
+    """Calls a TensorFlow function on arrays, and returns arrays by name.
 
     Raises InputError if the function cannot read the columns.
     """

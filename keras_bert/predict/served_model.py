@@ -99,8 +99,8 @@ class ServedModel:
                 raise InputError(f"The {name} of {place} must be {kind}.")
             if any(not is_unicode(part) for part in parts):
                 raise InputError(
-                    f"The {name} of {place} has half of a character; check "
-                    "how the text was made."
+                    f"The {name} of {place} contains half of a surrogate "
+                    "pair (broken Unicode); fix the text."
                 )
         return {name: request[name] for name in self.inputs}
 

@@ -23,9 +23,9 @@ from keras_bert.io.whole_files import (
 
 # The file in `assets` that describes the model and its signatures.
 DESCRIPTION = "model.json"
-# The name that TensorFlow Serving reads.
+# The file of warm-up requests, under the name that TensorFlow Serving reads.
 WARM_UP = "assets.extra/tf_serving_warmup_requests"
-# The file of the model in the folder of a version, by the format.
+# The model file in a version's folder, by format.
 MODEL_FILES = {
     "saved_model": "saved_model.pb",
     "litert": "network.tflite",
@@ -40,7 +40,7 @@ class NewVersion:
     """A version that is being written.
 
     Attributes:
-        path: The folder of the version; at the end, the final folder.
+        path: The folder to fill; after `new_version`, the version's folder.
     """
 
     path: Path
@@ -55,7 +55,7 @@ def new_version(
     The version gets checksums of all files but the card, which may be edited.
     Other processes may write versions at the same time. If the block raises,
     the folder is removed. If the process is killed, a folder `.partial-*`
-    stays, or on a store a marked folder; no server takes it for a version.
+    remains (on a store, a marked folder). No server takes it for a version.
 
     Raises InputError if there are versions of another format: TensorFlow
     Serving would try to load the newest one.
@@ -99,7 +99,7 @@ def find_versions(model_dir: str | Path) -> dict[int, Path]:
 def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
     """Returns the folders that may be versions, by number.
 
-    A store gets only one request.
+    On a store, this takes only one request.
     """
     model_dir = to_path(model_dir)
     return {
@@ -112,8 +112,9 @@ def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
 def is_version(files: Collection[str]) -> bool:
     """Returns whether a folder with these files is a complete version.
 
-    One of them is in `MODEL_FILES`. On a store, a folder of `new_version` is
-    marked until it is complete; other tools copy folders without a mark.
+    A complete version has a file of `MODEL_FILES` and no marker. On a store,
+    `new_version` marks a folder until it is complete; other tools copy folders
+    without a marker.
     """
     names = set(files)
     return (
@@ -143,7 +144,7 @@ def _upload(source: Path, target: Path) -> bool:
 
 
 def _rename(source: Path, target: Path) -> bool:
-    """Returns whether the name was free."""
+    """Renames a folder, and returns whether the new name was free."""
     if target.exists():
         return False
     try:

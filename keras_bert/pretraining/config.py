@@ -26,8 +26,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         next_sentence: Whether to train the next-sentence head (section 5.1 of
             the paper).
         replaced_tokens: Whether the network learns to find tokens that a small
-            generator replaced (ELECTRA, arXiv 2003.10555). The generator is
-            then the masked LM.
+            generator replaced (ELECTRA, arXiv 2003.10555). The generator
+            then learns the masked LM.
         generator_size: The width of the generator, as a fraction of the
             network's width.
         replaced_tokens_weight: The factor of the loss of replaced_tokens; the

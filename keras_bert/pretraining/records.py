@@ -6,9 +6,9 @@ of the data of each record.
 
 The order of a run is a function: the record at position p depends only on the
 seed and p. So a run can start at any position, and any number of workers can
-each compute their own part. An epoch is shuffled twice. Blocks of neighbouring
+each compute their own part. An epoch is shuffled twice. Blocks of neighboring
 records, from all files, are put in a random order. Then the records of many
-neighbouring blocks, a window, are shuffled together. Because the second shuffle
+neighboring blocks, a window, are shuffled together. Because the second shuffle
 stays within a window, reads stay for some time within a part of the files that
 fits into the disk cache.
 """

@@ -184,8 +184,8 @@ def _check(
 ) -> None:
     if config.init_moments and not checkpoint:
         raise InputError(
-            "init_moments loads the optimizer's moments of a checkpoint; give "
-            "a checkpoint."
+            "init_moments loads the optimizer's moments from a checkpoint; "
+            "give a checkpoint."
         )
     check_config(bert_config)
     bert_config.check_max_seq_length(config.max_seq_length)
@@ -358,7 +358,7 @@ def _load_tokenizer(
         elif settings != other:
             raise InputError(
                 f"{first} was made with {settings}, but {file} with {other}; "
-                "give records of one tokenizer."
+                "give records made with the same tokenizer."
             )
     given = config.do_lower_case
     if settings is None:

@@ -1,4 +1,4 @@
-"""A request -> its route, its answer, a line of the log, the counters."""
+"""A request -> an answer, a line in the log and the counters."""
 
 import asyncio
 import hmac
@@ -25,20 +25,22 @@ from keras_bert.server.rows import join_rows, split_rows
 from keras_bert.server.state import ServerState
 from keras_bert.server.versions import ModelVersions
 
-# JSON of this many bytes or values takes milliseconds: a thread does it.
+# JSON of this many bytes or values takes milliseconds, so a thread reads or
+# writes it.
 _LARGE = 50_000
 
 
 class App:
     """Answers requests to models, as an ASGI application.
 
-    The key, the route and the form of errors are all found by `scope["path"]`;
-    `request.url` also depends on the header Host.
+    Whether a request needs a key, its route and the form of its errors all
+    depend on `scope["path"]`. They do not depend on `request.url`, which also
+    contains the Host header.
 
     Attributes:
         state: The models, limits and counters that the routes share.
         num_cut_off: The number of requests that were not answered before the
-            end.
+            server ended.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class App:
         self._json_thread.shutdown(wait=False, cancel_futures=True)
 
     async def _respond(self, request: Request) -> Response:
-        """Finds the route and its answer; a failure becomes an error."""
+        """Returns the response to a request; an exception becomes an error."""
         method = request.method
         route, names = self._routes.find(method, request.scope["path"])
         # Holds only names that the server knows, not what a client wrote.
@@ -106,7 +108,8 @@ class App:
             return
         given = dict(request.scope["headers"]).get(b"authorization", b"")
         scheme, _, key = given.partition(b" ")
-        # In constant time: its duration must not show how much is right.
+        # In constant time: the duration must not show how much of the key is
+        # right.
         is_right = hmac.compare_digest(key.strip(), self._api_key.encode())
         if scheme.lower() != b"bearer" or not is_right:
             raise Refusal(
@@ -119,7 +122,7 @@ class App:
     async def _compute(
         self, request: Request, route: Route, record: dict[str, Any]
     ) -> str:
-        """Answers a body that a model must compute."""
+        """Returns the JSON that a model answers to the body of a request."""
         state, number = self.state, None
         is_in_path = bool(request.path_params)
         if is_in_path:
@@ -167,7 +170,7 @@ class App:
     async def _here_or_in_thread(
         self, size: int, function: Callable, *args: Any
     ) -> Any:
-        """Calls a function: here, or in a thread if it takes long."""
+        """Calls a function; if the size is large, in a thread."""
         if size < _LARGE:
             return function(*args)
         loop = asyncio.get_running_loop()
@@ -189,7 +192,7 @@ class App:
         else:
             log("error", type=type(error).__name__, frames=frames_of(error))
             refusal = Refusal(
-                "An internal error; the server's log has more.", 500
+                "An internal error occurred; see the server's log.", 500
             )
         is_sdk = openai.is_sdk(request)
         contract = openai.CONTRACT if is_sdk else route.contract
@@ -204,7 +207,10 @@ class App:
 async def _unless_client_leaves(
     request: Request, answer: asyncio.Future[Any]
 ) -> Any:
-    """Awaits a future, or cancels it and raises ClientDisconnect."""
+    """Awaits an answer; if the client leaves, raises ClientDisconnect.
+
+    The future is then cancelled.
+    """
 
     async def client_leaves() -> None:
         while (await request.receive())["type"] != "http.disconnect":

@@ -1,4 +1,4 @@
-"""Rows of many requests go through the model together, and take turns."""
+"""Rows of many requests -> calls of the model, in which requests take turns."""
 
 import asyncio
 import dataclasses
@@ -17,7 +17,7 @@ Answers = list[Answered | BaseException]
 
 @dataclasses.dataclass(eq=False)
 class _Request:
-    """A request with waiting parts; the next part is the last in the list."""
+    """A request with waiting parts; the last of `parts` is answered next."""
 
     parts: list[Rows]
     num_parts: int
@@ -32,9 +32,9 @@ class Batcher:
     """Answers rows in threads; the rows of one queue are answered together.
 
     Requests take turns: once a part of a request is taken, the request goes
-    behind all others. A call takes parts in this order as long as they fit. It
-    begins when a thread is free and the first request has waited for
-    `batch_timeout_ms`; a request in several parts does not wait.
+    behind all others. A call takes parts in this order as long as they fit. The
+    call begins when a thread is free and the first request has waited for
+    `batch_timeout_ms`. A request in several parts does not wait.
     """
 
     def __init__(self, config: ServerConfig):
@@ -42,12 +42,11 @@ class Batcher:
         self._seconds = config.batch_timeout_ms / 1000
         self._num_free = config.num_batch_threads
         self._threads = ThreadPoolExecutor(config.num_batch_threads)
-        # The requests with waiting parts; the request whose turn is next is
-        # first.
+        # The requests with waiting parts, in the order of their turns.
         self._requests: list[_Request] = []
 
     def answer(self, parts: Iterable[Rows]) -> asyncio.Future[Answers]:
-        """Returns a future of the answers to all parts, as they get ready.
+        """Returns a future: the answers to all parts, in order of completion.
 
         If a function raises an error, the error is the answer to its part. If
         the future is cancelled, no further part is answered.
@@ -65,7 +64,7 @@ class Batcher:
         return request.answer
 
     def close(self) -> None:
-        """Drops the parts that still wait."""
+        """Drops the parts that are still waiting."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_calls(self) -> None:
@@ -88,10 +87,10 @@ class Batcher:
         self._begin_calls()
 
     def _next_call(self) -> _Batch:
-        """Takes the parts of the next call, with their requests."""
+        """Takes the requests and parts of the next call; none if none wait."""
         batch: _Batch = []
         queue, num_rows, num_bytes = None, 0, 0
-        # What does not fit comes first in the next call.
+        # The requests that do not fit come first in the next call.
         turns, left = [x for x in self._requests if not x.answer.done()], []
         for request in turns:
             rows = request.parts[-1]
@@ -114,7 +113,10 @@ class Batcher:
 
 
 def _answers(batch: Sequence[Rows]) -> Answers:
-    """Answers rows in one call; if that fails, in one call for each request."""
+    """Returns the answers to rows, computed in one call.
+
+    If the call fails, the rows of each request are computed in their own call.
+    """
     start = time.monotonic()
     sizes = [len(rows.places) for rows in batch]
     try:
@@ -138,9 +140,9 @@ def _answers(batch: Sequence[Rows]) -> Answers:
 
 
 def _split(outputs: Columns, sizes: list[int]) -> list[Columns]:
-    """Returns the outputs of each request."""
+    """Splits the outputs of a call into the outputs of each request."""
     if any(len(x) != sum(sizes) for x in outputs.values()):
-        raise ValueError("The outputs are not one for each row.")
+        raise ValueError("The model did not return one output for each row.")
     ends = np.cumsum(sizes)
     return [
         {name: x[end - size : end] for name, x in outputs.items()}

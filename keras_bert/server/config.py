@@ -13,32 +13,34 @@ class ServerConfig(CheckedSettings):
     Attributes:
         host: The address to listen on.
         port: The port to listen on; 0 takes a free port, which the log names.
-        max_batch_size: The largest number of rows that the model answers at
-            once.
-        batch_timeout_ms: The milliseconds that the first row of a batch waits
-            for other rows.
-        num_batch_threads: The number of batches that the model answers at a
+        max_batch_size: The largest number of rows in a batch.
+        batch_timeout_ms: The number of milliseconds that the first row of a
+            batch waits for other rows.
+        num_batch_threads: The number of batches that are computed at the same
             time.
-        max_body_bytes: The largest body of a request.
-        max_texts: The most texts (rows) in a request. A row with several
-            endings of a text counts as that many texts.
-        max_text_chars: The most characters in a text; all strings of a row
-            count together, and a text counts once for each of its endings.
-        max_queue_texts: The most texts that wait or are being answered. A
-            request may take half of the room that the others leave.
-        max_queue_bytes: The most bytes of all bodies in the server. A
-            request may take half of the room that the others leave.
-        max_connections: The most connections.
-        client_seconds: The longest time that a client may take to send a
-            request, or to go on reading an answer.
-        poll_seconds: The time between two searches of the folders for new
-            versions; each search sends one request per model to a store. A
-            version is loaded when it has not changed between two searches.
-        drain_seconds: The time after SIGTERM in which the server still accepts
-            requests, while /readyz says that it is not ready. Each answer then
-            closes its connection.
-        shutdown_seconds: The longest time that requests may take to end after
-            that.
+        max_body_bytes: The largest number of bytes in the body of a request.
+        max_texts: The largest number of texts (rows) in a request. If a row has
+            a text and several endings, each ending counts as a text.
+        max_text_chars: The largest number of characters in a row, over all its
+            strings. If a row has a text and several endings, the text counts
+            once for each ending.
+        max_queue_texts: The largest number of texts that wait or are being
+            answered. A request may take half of the room that other requests
+            leave.
+        max_queue_bytes: The largest number of bytes in the bodies of all
+            requests in the server. A request may take half of the room that
+            other requests leave.
+        max_connections: The largest number of open connections.
+        client_seconds: The number of seconds in which a client must send a
+            request; also the longest pause while it reads an answer.
+        poll_seconds: The number of seconds between two checks of the folders
+            for new versions; on a store, a check sends one request per model. A
+            version is loaded when it has not changed between two checks.
+        drain_seconds: The number of seconds after SIGTERM in which the server
+            still accepts requests, while /readyz says that it is not ready.
+            Each answer then closes its connection.
+        shutdown_seconds: The number of seconds after drain_seconds in which the
+            server finishes its last requests.
 
     Example:
         >>> keras_bert.server.ServerConfig(port=8080).max_batch_size

@@ -1,4 +1,4 @@
-"""What a contract declares: its routes, and the form of its errors."""
+"""The types of a contract: its routes, and the form of its errors."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ Values = Mapping[str, Any]  # the JSON object in a body
 
 
 class Call(NamedTuple):
-    """A call of a signature of the model.
+    """A call of one of the model's signatures.
 
     Attributes:
         name: The name of the signature.
-        function: The signature.
+        function: The function of the signature.
         columns: The inputs of the signature, by name.
         write: A function that makes the JSON of the answer from the outputs.
     """
@@ -27,11 +27,11 @@ class Call(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """A route whose bodies are for other routes.
+    """A route that passes each body on to another route.
 
     Attributes:
-        path_of: A function that returns the path of the route that a body is
-            for.
+        path_of: A function that takes a body and returns the path of the route
+            for it.
     """
 
     path_of: Callable[[Values], str]
@@ -42,14 +42,14 @@ def _write_error(refusal: Refusal) -> dict[str, Any]:
 
 
 class Contract(NamedTuple):
-    """The routes of one kind of client.
+    """The routes for one kind of client.
 
     Attributes:
-        routes: The function of each route, such as "GET /path" or "POST /path".
-            A GET function takes the request and the `ServerState`, and returns
+        routes: The function of each route, by "GET /path" or "POST /path". A
+            GET function takes the request and the `ServerState`, and returns
             JSON or a response. A POST function takes the body and the
             `Servable`, and returns a `Call`. `{model}` in a path is the name of
-            a model; without it, "model" in the body is the name.
+            a model. In other paths, the field "model" of the body is the name.
         write_error: A function that returns the JSON value of an error.
         checks_bodies: Whether a body must fit its schema in openapi.json.
         needs_key: Whether a client must have the key, if there is one.

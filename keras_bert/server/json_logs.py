@@ -1,4 +1,4 @@
-"""Logs as lines of JSON on standard output, without the text of a user."""
+"""Logs as lines of JSON on standard output, without the texts of users."""
 
 import json
 import logging
@@ -11,12 +11,12 @@ _LOGGER = logging.getLogger("keras_bert.server")
 
 
 def log(event: str, **values: Any) -> None:
-    """Writes an event."""
+    """Logs an event with values by name."""
     _LOGGER.info("", extra={"event": {"event": event, **values}})
 
 
 def write_logs_as_json() -> None:
-    """Sends the events, and the messages of uvicorn, to standard output."""
+    """Sends events and uvicorn's messages to standard output as JSON."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonFormatter())
     for logger in (_LOGGER, logging.getLogger("uvicorn")):
@@ -26,7 +26,7 @@ def write_logs_as_json() -> None:
 
 
 def frames_of(error: BaseException) -> list[str]:
-    """Returns where an error was raised.
+    """Returns the frames of an error's traceback, as "file:line function".
 
     The message of the error is left out, because it may quote a text.
     """

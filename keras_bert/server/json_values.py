@@ -11,9 +11,9 @@ import numpy as np
 
 from keras_bert.server.refusal import Refusal
 
-shown = reprlib.repr  # a value, cut short
+shown = reprlib.repr  # returns the start of a value's repr
 write_json = functools.partial(json.dumps, ensure_ascii=False)
-# While Python reads JSON, no other thread can run. It reads this many in 50 ms.
+# Python reads this many values in 50 ms. Meanwhile, no other thread can run.
 _MAX_VALUES = 250_000
 
 
@@ -38,7 +38,8 @@ def to_bytes(value: Any) -> bytes:
             return value.encode()
         except UnicodeEncodeError:
             raise Refusal(
-                "JSON Parse error: a string has half of a surrogate pair."
+                "JSON Parse error: a string contains half of a surrogate "
+                "pair (broken Unicode); fix the text."
             ) from None
     if not is_base64(value):
         raise wrong_type(value, np.dtype(object))
@@ -50,7 +51,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 def is_base64(value: Any) -> bool:
-    """Returns whether a value is bytes, as TensorFlow Serving writes them."""
+    """Returns whether a value is {"b64": ...}, TensorFlow Serving's bytes."""
     return (
         isinstance(value, dict)
         and list(value) == ["b64"]
@@ -66,30 +67,31 @@ def wrong_type(value: Any, dtype: np.dtype) -> Refusal:
 
 
 def check_finite(numbers: np.ndarray) -> np.ndarray:
-    """Returns numbers; raises Refusal if JSON cannot hold one of them."""
+    """Returns the numbers; raises Refusal if one is NaN or infinite."""
     if not np.isfinite(numbers).all():
         raise Refusal(
-            "The model answered with NaN or infinity, which JSON does not "
-            "have; check its weights.",
+            "The model answered with NaN or infinity, which JSON cannot "
+            "express; check the weights of the model.",
             500,
         )
     return numbers
 
 
 def write_list(values: Iterable[Any]) -> str:
-    """Returns a list; each value becomes JSON by itself.
+    """Returns a list as JSON.
 
-    No other thread can run while Python writes JSON.
+    Each value is written by itself, because no other thread can run while
+    Python writes JSON.
     """
     return f"[{', '.join(map(write_json, values))}]"
 
 
 def _num_values(body: bytes) -> int:
-    """Returns the number of values in a body, or a larger number."""
+    """Returns an upper bound of the number of values in a body."""
     num_values = sum(map(body.count, (b",", b"[", b"{")))
     if num_values <= _MAX_VALUES:
         return num_values
-    # What is in strings does not count. NumPy lets other threads run.
+    # Characters in strings do not count. NumPy lets other threads run.
     body = body.replace(rb"\\", b"").replace(rb"\"", b"")
     codes = np.frombuffer(body, np.uint8)
     is_string = np.logical_xor.accumulate(codes == ord('"'))

@@ -28,7 +28,7 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
-        """Yields the body of a request."""
+        """Yields the body of a request, and counts its bytes until the end."""
         seconds = self._config.client_seconds
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
@@ -58,7 +58,7 @@ class Limits:
 
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
-        """Counts the texts of a request as waiting; yields their number."""
+        """Counts the texts of a request as waiting, and yields their number."""
         config = self._config
         size = num_rows(columns) * reads_per_row(columns)
         if size > config.max_texts:
@@ -71,7 +71,8 @@ class Limits:
         if not _has_room(self.waiting_texts, size, config.max_queue_texts):
             raise Refusal(
                 f"{self.waiting_texts} texts are waiting, and the limit is "
-                f"{config.max_queue_texts} (--max_queue_texts); try again.",
+                f"{config.max_queue_texts} (--max_queue_texts); try again "
+                "later.",
                 429,
             )
         self.waiting_texts += size
@@ -81,7 +82,7 @@ class Limits:
             self.waiting_texts -= size
 
     def _take(self, num_bytes: int, size: int) -> None:
-        """Counts more bytes of a body, which now has the size `size`."""
+        """Counts `num_bytes` bytes of a body, which now has `size` bytes."""
         if size > self._config.max_body_bytes:
             raise Refusal(
                 f"The body is larger than {self._config.max_body_bytes} bytes "
@@ -92,8 +93,8 @@ class Limits:
         others = self.waiting_bytes - (size - num_bytes)
         if not _has_room(others, size, limit):
             raise Refusal(
-                "The requests in the server have more than "
-                f"{limit} bytes (--max_queue_bytes); try again.",
+                f"The requests in the server have more than {limit} bytes "
+                "(--max_queue_bytes); try again later.",
                 429,
             )
         self.waiting_bytes += num_bytes
@@ -106,16 +107,16 @@ class Limits:
         for row in np.flatnonzero(num_chars > limit):
             raise Refusal(
                 f"Text {row + 1} has {num_chars[row]} characters, but the "
-                f"limit is {limit} (--max_text_chars); split it. A text counts "
-                "for each of its endings.",
+                f"limit is {limit} (--max_text_chars); split it. A text "
+                "counts once for each of its endings.",
                 413,
             )
 
 
 def _has_room(waiting: int, size: int, limit: int) -> bool:
-    """Returns whether a request may wait.
+    """Returns whether a request of this size may wait, beside others.
 
-    It may take half of the room that is left, so that large requests leave
-    room for small ones.
+    It may take half of the room that is left, so that large requests leave room
+    for small requests.
     """
     return size <= (limit - waiting) // (2 if waiting else 1)

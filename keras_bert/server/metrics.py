@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""The counters that Prometheus reads."""
 
 import functools
 from collections.abc import Collection
@@ -32,7 +32,7 @@ class Metrics:
 
     def __init__(self, limits: Limits, models: Collection[ModelVersions]):
         self._registry = prometheus_client.CollectorRegistry()
-        # Otherwise each counter gets a second one, with the time of its start.
+        # Otherwise each counter gets a second counter with its start time.
         prometheus_client.disable_created_metrics()
         prometheus_client.ProcessCollector(registry=self._registry)
         of_us: Any = {"namespace": "keras_bert", "registry": self._registry}
@@ -49,11 +49,15 @@ class Metrics:
             "waiting_texts", "Texts that wait or are being answered.", **of_us
         )
         texts.set_function(lambda: limits.waiting_texts)
-        size = Gauge("waiting_bytes", "Bytes of all bodies.", **of_us)
+        size = Gauge(
+            "waiting_bytes",
+            "Bytes of all request bodies in the server.",
+            **of_us,
+        )
         size.set_function(lambda: limits.waiting_bytes)
         failed = Gauge(
             "failed_polls",
-            "Failures in a row to look for new versions of a model.",
+            "Consecutive failures to look for new versions of a model.",
             ("model",),
             **of_us,
         )
@@ -75,7 +79,7 @@ class Metrics:
     def count_answer(
         self, model: str, signature: str, submitted: float, part: Answered
     ) -> None:
-        """Counts a part of a request that has waited since `submitted`."""
+        """Counts an answered part of a request that came at `submitted`."""
         observe = functools.partial(self._observe, model=model, of=signature)
         waited = part.begin - submitted
         observe("queue_seconds", values=[waited] * len(part.places))

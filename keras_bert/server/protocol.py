@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol, with limits for slow and for greedy clients."""
+"""uvicorn's HTTP protocol, with limits for slow and greedy clients."""
 
 import json
 from asyncio import TimerHandle
@@ -11,15 +11,16 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from keras_bert.server.config import ServerConfig
 
 _MAX_HEAD_BYTES = 65_536
-# The application gives up on a body earlier, and answers with a sentence.
+# The protocol waits this much longer than the application, which then answers
+# with a sentence.
 _LATER_SECONDS = 5
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """Closes a connection whose client is too slow or sends endless headers.
 
-    uvicorn itself has no limit for the rest of a request, nor for a client that
-    does not read its answer.
+    uvicorn itself limits neither the time that a request takes to arrive, nor
+    the time that a client takes to read its answer.
     """
 
     def __init__(self, server_config: ServerConfig, **kwargs: Any):
@@ -33,8 +34,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         limit = self._server_config.max_connections
         if len(self.connections) > limit:
-            reason = f"There are {limit} connections (--max_connections)."
-            self._refuse(429, f"{reason} Try again.")
+            reason = f"There are {limit} connections (--max_connections)"
+            self._refuse(429, f"{reason}; try again later.")
         else:
             self._expect_request()
 
@@ -46,7 +47,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._is_body = False
         super().data_received(data)
-        # These are bytes of headers, or of the trailers of a body in chunks.
+        # If no body came, these are bytes of headers, or of the trailers after
+        # a body in chunks.
         self._num_head_bytes += len(data)
         if self._is_body:
             self._num_head_bytes = 0

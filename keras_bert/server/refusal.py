@@ -1,8 +1,8 @@
-"""What a client did wrong: a sentence and a status."""
+"""The exception for a request that is refused."""
 
 
 class Refusal(Exception):
-    """Ends a request with a sentence for the client.
+    """Ends a request with a sentence and a status for the client.
 
     Attributes:
         sentence: The message: what was wrong, what was expected, what to do.

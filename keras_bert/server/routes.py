@@ -1,7 +1,7 @@
 """The routes of all contracts -> the route of a request.
 
-openapi.json describes them; the schemas of bodies in it also say what is
-refused.
+openapi.json describes the routes. Its schemas of bodies also decide which
+bodies are refused.
 """
 
 import json
@@ -16,8 +16,8 @@ from keras_bert.server.json_values import shown
 from keras_bert.server.refusal import Refusal
 
 OPENAPI = (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
-# As in TensorFlow Serving, whose versions are integers of 64 bits. It has no
-# model with a slash in its name.
+# The path is as in TensorFlow Serving, whose versions are integers of 64 bits.
+# TensorFlow Serving has no model with a slash in its name.
 _MODEL = (
     r"(?P<model>NAMES[^/:]+)"
     r"(/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
@@ -27,7 +27,7 @@ _TYPES |= {"object": dict, "null": NoneType}
 
 
 class Route(NamedTuple):
-    """What is answered at a path.
+    """The route of a request, and how the server answers it.
 
     Attributes:
         contract: The contract that has the route.
@@ -73,7 +73,10 @@ class Routes:
                     self._exact.setdefault(path, {})[method] = route
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """Returns the route and the names in the path; HEAD goes with GET."""
+        """Returns the route of a request, and the names in its path.
+
+        HEAD has the routes of GET.
+        """
         method = "GET" if method == "HEAD" else method
         routes = self._exact.get(path, {})
         if method in routes:
@@ -81,7 +84,7 @@ class Routes:
         for of_method, pattern, route in self._patterns:
             if of_method == method and (match := pattern.fullmatch(path)):
                 return route, match.groupdict()
-        # The other routes of the path tell the form of the error.
+        # The path may have other methods; their contract writes the error.
         return next((Route(x.contract) for x in routes.values()), Route()), {}
 
     def check(

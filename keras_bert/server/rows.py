@@ -1,4 +1,4 @@
-"""The rows of a request -> parts that are answered by themselves, and back."""
+"""The rows of a request -> parts; the answers to the parts -> one answer."""
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple
@@ -8,10 +8,10 @@ import numpy as np
 from keras_bert.predict.function import Columns, Function
 from keras_bert.server.refusal import Refusal
 
-# The bytes of the strings in a call, unless one row has more: about 500 tokens
-# of English. A call delays what comes after it.
+# The largest size of the strings in a call, in bytes: about 500 tokens of
+# English. A single row may have more. A call delays the calls after it.
 BYTES_PER_CALL = 2048
-# A part of a request leaves room for others in its call.
+# A part of a request leaves room for other requests in its call.
 BYTES_PER_PART = BYTES_PER_CALL // 2
 
 
@@ -19,13 +19,13 @@ class Rows(NamedTuple):
     """Some rows of a request.
 
     Attributes:
-        function: The function that answers the rows, together with other
-            requests of the queue.
+        function: The function that answers the rows, together with rows of
+            other requests in the queue.
         places: The indices of the rows in the request.
         columns: The values of the rows, by name.
-        num_bytes: The size of the strings of the rows.
-        queue: The queue, whose rows may be answered together; None if these
-            rows are answered alone.
+        num_bytes: The size of the strings in the rows, in bytes.
+        queue: The queue of the rows; a call may answer all rows of a queue
+            together. None if these rows are answered alone.
     """
 
     function: Callable[[Columns], Columns]
@@ -36,14 +36,15 @@ class Rows(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What the model answered to some rows of a request.
+    """The model's answers to some rows of a request.
 
     Attributes:
         places: The indices of the rows in the request.
         outputs: The outputs of the model, by name.
         begin: The time at which the model began.
-        batch: The seconds that the call took, and its number of rows; None for
-            all but the first of the requests that share a call.
+        batch: The seconds that the call took, and its number of rows. Of the
+            requests that share a call, only the first has them; the others have
+            None.
     """
 
     places: np.ndarray
@@ -76,7 +77,7 @@ def split_rows(
         padded = rising * np.arange(1, len(rising) + 1)
         num_fit = int(np.sum(padded <= BYTES_PER_PART))
         end = start + max(num_fit, 1)
-        # A single part has all rows in order.
+        # If there is a single part, its rows are all rows, in order.
         places = np.sort(order[start:end])
         mine = {name: x[places] for name, x in columns.items()}
         size = int(num_bytes[places].sum())
@@ -107,7 +108,7 @@ def join_rows(
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
-    """Joins rows of different widths: "" and 0 are the padding."""
+    """Joins rows of different widths; "" or 0 pads the narrower rows."""
     shape = np.max([x.shape[1:] for x in arrays], axis=0, initial=0)
     padded = []
     for array in arrays:
@@ -118,9 +119,9 @@ def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _cut(outputs: Columns) -> dict[str, np.ndarray]:
-    """Drops the last columns that are padding in all outputs of their width.
+    """Drops the last columns that are padding in all outputs of the same width.
 
-    Other rows of the batch, of another request, may have been wider.
+    There are such columns if the batch had wider rows of another request.
     """
     used: dict[int, int] = {}
     for array in outputs.values():
@@ -133,7 +134,7 @@ def _cut(outputs: Columns) -> dict[str, np.ndarray]:
 
 
 def num_rows(columns: Columns) -> int:
-    """Returns how many rows a request has; a single value is a row."""
+    """Returns how many rows a request has; a value without rows is one row."""
     return max(x.shape[0] if x.ndim else 1 for x in columns.values())
 
 
@@ -151,7 +152,10 @@ def reads_per_row(columns: Columns) -> int:
 def read_sizes(
     columns: Columns, length: Callable[[bytes], int] = len
 ) -> np.ndarray:
-    """Returns the size, by default in bytes, of the strings read per row."""
+    """Returns the size of all strings that are read for each row, int [N].
+
+    `length` measures a string, by default in bytes.
+    """
     sizes = np.zeros(num_rows(columns), int)
     reads = reads_per_row(columns)
     for column in columns.values():

@@ -19,7 +19,7 @@ from keras_bert.server.protocol import LimitedProtocol
 from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions, polling
 
-_IDLE_SECONDS = 60  # after which a connection without a request is closed
+_IDLE_SECONDS = 60  # the time until an idle connection is closed
 
 
 def serve(
@@ -31,20 +31,20 @@ def serve(
 ) -> int:
     """Answers TensorFlow Serving's REST requests until SIGTERM or SIGINT.
 
-    Then /readyz says that the server is not ready, requests that have begun
-    are answered, and the function returns. Logs are lines of JSON on standard
-    output; the line `listening` says which port is open.
+    After the signal, /readyz says that the server is not ready, requests that
+    have begun are answered, and the function returns. Logs are lines of JSON on
+    standard output. The line `listening` says which port is open.
 
     Args:
         models: The folder with the versions of each model, by the model's name.
-            A new version is loaded when it appears, and then replaces the
-            version before without losing a request. For a checkpoint, give the
-            folder that `keras_bert.finetuning.export_to_cache` returns.
+            A new version is loaded when it appears, and replaces the previous
+            version; no request is lost. For a checkpoint, give the folder that
+            `keras_bert.finetuning.export_to_cache` returns.
         config: The port, the batches and the limits.
-        version_labels: The labels of each model, by the model's name: a mapping
-            from labels to versions. Labeled versions stay loaded.
-        api_key: The key that requests must have as their bearer token, if
-            given. Only /healthz, /readyz and the page need no key.
+        version_labels: The number of each labeled version, by the model's name
+            and the label. Labeled versions stay loaded.
+        api_key: The key that requests must have as their bearer token; None for
+            no key. /healthz, /readyz and the page never need a key.
 
     Returns:
         The number of requests that the end of the server cut off.
@@ -73,7 +73,7 @@ def serve(
 
 
 def listen(config: ServerConfig) -> socket.socket:
-    """Opens the port."""
+    """Returns a socket that listens on the port of the config."""
     try:
         listener = socket.create_server(
             (config.host, config.port), backlog=2048
@@ -83,8 +83,8 @@ def listen(config: ServerConfig) -> socket.socket:
             f"The server cannot listen on {config.host}:{config.port} "
             f"({error.strerror}); give another --port or --host."
         ) from error
-    # Otherwise the body of an answer waits until the client has confirmed its
-    # head, which takes 40 ms.
+    # Otherwise the body of an answer waits for 40 ms, until the client has
+    # confirmed the head of the answer.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -93,13 +93,16 @@ def load_models(
     models: Mapping[str, str | Path],
     version_labels: Mapping[str, Mapping[str, int]],
 ) -> dict[str, ModelVersions]:
-    """Returns the models; their first `poll` loads them."""
+    """Returns the models by name; their first `poll` loads them."""
     if not models:
         raise InputError("There is no model to serve; name a folder.")
     for name in version_labels:
         if name not in models:
             known = ", ".join(models)
-            raise InputError(f"{name!r} has a label; the models are {known}.")
+            raise InputError(
+                f"{name!r} has a version label, but is not a model; the "
+                f"models are {known}."
+            )
     loaded = {}
     for name, folder in models.items():
         if ":" in name or not all(name.split("/")):
@@ -114,7 +117,11 @@ def load_models(
 
 
 class _Server(uvicorn.Server):
-    """Ends in three steps: not ready; no new connections; all answered."""
+    """A server that, at its end, first says that it is not ready.
+
+    After `drain_seconds`, it takes no new connections, and answers the requests
+    that have begun.
+    """
 
     def __init__(self, app: App, config: ServerConfig):
         super().__init__(
@@ -134,7 +141,7 @@ class _Server(uvicorn.Server):
         self._drain_seconds = config.drain_seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Unlike uvicorn's method, does not end the process by the signal."""
+        """Begins to end; unlike in uvicorn, the signal is not raised again."""
         if self._app.state.is_stopping and sig == signal.SIGINT:
             self.force_exit = True  # the second Ctrl-C
         self._app.state.is_stopping = True

@@ -1,4 +1,4 @@
-"""The folder of a version -> its functions, loaded and warmed up."""
+"""A model version's folder -> its functions, loaded and warmed up."""
 
 import contextlib
 from pathlib import Path
@@ -20,18 +20,18 @@ _WARM_UP_TEXT = b"warm up " * 60
 
 
 class Servable:
-    """A version in memory.
+    """A model version in memory.
 
     Attributes:
         signatures: The `Function` of each signature, by name.
         description: The content of `assets/model.json`; empty if there is none.
         pieces: A `Function` that finds the word pieces of texts; None if
             the folder has no vocabulary.
-        special_pieces: The pieces before and after a text.
+        special_pieces: The JSON of the special tokens before and after a text.
     """
 
     def __init__(self, folder: Path):
-        """Loads a version, and asks each signature that takes strings.
+        """Loads a version, and calls each signature that takes strings once.
 
         Raises the engine's error if anything fails.
         """
@@ -48,7 +48,7 @@ class Servable:
 
 
 def _warm_up(function: Function) -> None:
-    """Answers a text, if the function takes strings."""
+    """Calls a function on a text, if it takes only strings."""
     texts = {
         name: np.full([x or 1 for x in spec.shape], _WARM_UP_TEXT, object)
         for name, spec in function.inputs.items()

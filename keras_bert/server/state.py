@@ -1,4 +1,4 @@
-"""What the routes of a server share: its models, limits and counters."""
+"""The models, limits and counters that the routes of a server share."""
 
 import time
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from keras_bert.server.versions import ModelVersions, not_servable
 
 
 class ServerState:
-    """What the routes of a server share.
+    """The models, limits and counters that the routes of a server share.
 
     Attributes:
         models: The models by name.
         config: The settings of the server.
-        limits: The limits, which count what is in the server.
+        limits: The limits, which count the texts and bytes in the server.
         metrics: The counters.
-        started: The time at which the server started, in seconds.
+        started: The time at which the server started, in Unix seconds.
         is_stopping: Whether /readyz says that the server is shutting down.
     """
 
@@ -38,7 +38,7 @@ class ServerState:
     def model_in_path(
         self, request: Request
     ) -> tuple[ModelVersions, int | None]:
-        """Returns the model, and the number of a version or None."""
+        """Returns the model in the path, and its version's number or None."""
         names = request.path_params
         model = self.models.get(names["model"])
         number = int(names["version"]) if names["version"] else None
@@ -49,14 +49,16 @@ class ServerState:
         return model, model.number_of(label) if label else number
 
     def model_named(self, request: Request, name: object) -> ModelVersions:
-        """Returns the model; a server with one model needs no name."""
+        """Returns the model of this name; if there is one model, None works."""
         if name is None and len(self.models) == 1:
             (name,) = self.models
         model = self.models.get(name) if isinstance(name, str) else None
         known = ", ".join(self.models)
         if name is None:
             raise Refusal(
-                f"This server has the models {known}; name one as model.", 404
+                f"This server has the models {known}; set model to one of "
+                "them.",
+                404,
             )
         if model is None:
             raise Refusal(

@@ -19,7 +19,7 @@ from keras_bert.predict.versions import (
 from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
 
-_MAX_ENDED = 10  # of this many versions that ended, the status is kept
+_MAX_ENDED = 10  # how many versions that ended keep their status
 
 
 @dataclasses.dataclass
@@ -44,8 +44,8 @@ class Version:
 class ModelVersions:
     """The newest version in a folder, and the versions that have a label.
 
-    `poll` loads what has changed in the folder. A request that `use`d a version
-    keeps the version until the request ends.
+    `poll` loads new versions from the folder. A version stays in memory until
+    the last request in its `use` block has ended.
 
     Attributes:
         failed_polls: The number of polls that have failed since the last poll
@@ -54,10 +54,10 @@ class ModelVersions:
 
     Args:
         name: The name of the model.
-        folder: The folder of the model, with a folder for each version: 1, 2
-            ...
+        folder: The folder of the model, which has a folder for each version: 1,
+            2 and so on.
         load: A function that loads the local folder of a version.
-        labels: The version of each label.
+        labels: The version number of each label.
 
     Raises:
         InputError: If there is no version in the folder.
@@ -78,8 +78,8 @@ class ModelVersions:
         self._load = load
         self._lock = threading.Lock()
         self._versions: dict[int, Version] = {}
-        # The files of each folder as they were last seen, and when loading
-        # failed.
+        # The state of each folder's files at the last poll, and at the last
+        # failure to load them.
         self._seen: dict[int, dict] = {}
         self._failed: dict[int, dict] = {}
         self._has_changed = False
@@ -87,7 +87,7 @@ class ModelVersions:
         if not folders:
             raise InputError(
                 f"{folder} has no version of a model; run keras-bert export, "
-                "or name the checkpoint as --model of keras-bert serve."
+                "or give keras-bert serve the checkpoint as --model."
             )
         for label, number in labels.items():
             if number not in folders:
@@ -125,12 +125,12 @@ class ModelVersions:
         return self.labels[label]
 
     def versions(self) -> list[Version]:
-        """Returns all versions that are known, newest first."""
+        """Returns all known versions, newest first."""
         versions = list(self._versions.values())
         return sorted(versions, key=lambda version: -version.number)
 
     def is_ready(self) -> bool:
-        """Returns whether a version and all labeled versions are loaded."""
+        """Returns whether at least one and all labeled versions are loaded."""
         loaded = self._loaded()
         return bool(loaded) and loaded.keys() >= set(self.labels.values())
 
@@ -139,15 +139,15 @@ class ModelVersions:
         return not self._loaded() and not self._failed
 
     def poll(self) -> bool:
-        """Loads new versions, then lets go of the versions that they replace.
+        """Loads new versions, then unloads the versions that they replace.
 
         An error of the store is logged and counted; the next call tries again.
-        Returns whether a version was loaded, or let go since the last call.
+        Returns whether a version was loaded or unloaded since the last call.
         """
         try:
             self._update()
             self.failed_polls, self.store_error = 0, ""
-        except BaseException as error:  # each store's library has its own
+        except BaseException as error:  # stores have errors of their own
             self.failed_polls += 1
             self.store_error = type(error).__name__
             log(
@@ -179,11 +179,11 @@ class ModelVersions:
         }
 
     def _is_loaded(self, number: int, folder: Path) -> bool:
-        """Returns whether a version is loaded; loads it first if it can be."""
+        """Loads a version if possible, and returns whether it is loaded."""
         if number in self._loaded():
             return True
         files = file_states(folder)
-        # Nobody writes in a folder in which nothing changes between two polls.
+        # A folder that does not change between two polls is taken as complete.
         is_settled = self._seen.get(number) == files
         self._seen[number] = files
         has_failed = self._failed.get(number) == files
@@ -193,7 +193,7 @@ class ModelVersions:
             return self._read(number, copy, files)
 
     def _read(self, number: int, folder: Path, files: dict) -> bool:
-        """Loads a version, and returns whether it could."""
+        """Loads a version, and returns whether this worked."""
         version = Version(number)
         with self._lock:
             self._versions[number] = version
@@ -231,7 +231,7 @@ class ModelVersions:
 
 
 def not_servable(name: str, number: int | None) -> Refusal:
-    """Returns what TensorFlow Serving answers if a version is not loaded."""
+    """Returns TensorFlow Serving's refusal if a version is not loaded."""
     wanted = (
         f"Latest({name})" if number is None else f"Specific({name}, {number})"
     )
@@ -246,8 +246,8 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
     def poll() -> None:
         while not is_stopped.is_set():
             if any([model.poll() for model in models]):
-                # Otherwise a garbage collection looks at all that TensorFlow
-                # keeps. It takes a second, and reading JSON leads to many
+                # Without freeze, each garbage collection looks at all objects
+                # of TensorFlow, which takes a second. Reading JSON causes many
                 # collections.
                 gc.unfreeze()
                 gc.collect()
@@ -260,7 +260,7 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
         yield
     finally:
         is_stopped.set()
-        thread.join()  # after what it is loading
+        thread.join()  # waits for a version that is being loaded
 
 
 def _shown(error: BaseException) -> str:

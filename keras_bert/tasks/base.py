@@ -33,13 +33,15 @@ class Task:
         read: A function of the data folder (a pathlib.Path, or a UPath for a
             URL) and a split. It returns or yields rows, each a dict with the
             text fields and "label", which a test set lacks. Training reads the
-            rows anew, one after the other. In the order of the kinds above, a
-            label is one of `labels`; a list of them; a number; the index of the
-            right ending, from 0, as a string; a list with a label for each
-            word; a list of answers, each a dict with "text" and "answer_start"
-            (in characters), which is empty if there is no answer; or no label
-            at all, or the similarity of two texts, a number. The function
-            raises FileNotFoundError if the split has no file.
+            rows anew, one after the other. The label depends on the kind. For
+            classification, it is one of `labels`; for multilabel, a list of
+            these; for regression, a number; for multiple choice, the index of
+            the right ending, from 0, as a string; for token classification, a
+            list with a label for each word; for a span, a list of answers, each
+            a dict with "text" and "answer_start" (in characters), and an empty
+            list if there is no answer. For embedding, there is no label, or the
+            label is the similarity of two texts, a number. The function raises
+            FileNotFoundError if the split has no file.
         labels: The names of the labels, in the order of their ids.
         settings: The settings of the kind that differ from its defaults.
         validation_splits: The splits to evaluate on; the first one chooses
@@ -83,12 +85,19 @@ class Task:
                 )
         if not callable(self.read):
             raise InputError(
-                f"The read of the task is {self.read!r}; give a function, such "
-                "as keras_bert.tasks.readers.tsv returns."
+                f"The task's read is {self.read!r}; give a function, such as "
+                "keras_bert.tasks.readers.tsv returns."
             )
         for name in ("metrics", "validation_splits"):
             if not getattr(self, name):
                 raise InputError(f"The task has no {name}; give at least one.")
+        for file in self.test_files.values():
+            if Path(file).suffix == ".jsonl":
+                raise InputError(
+                    f"The test_files name {file}, but a file of this name "
+                    "already holds the predictions as JSON lines; name it "
+                    f"{Path(file).with_suffix('.tsv')}."
+                )
         stems = [Path(file).stem for file in self.test_files.values()]
         if len({"predictions", *stems}) <= len(stems):
             raise InputError(

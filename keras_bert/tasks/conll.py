@@ -24,12 +24,12 @@ def conll(
     word_column: int = 0,
     tag_column: int = -1,
 ) -> Reader:
-    """Returns a reader of columns that spaces or tabs separate.
+    """Returns a reader of files whose columns are separated by spaces or tabs.
 
     A blank line ends a row. A row has `words` and, if the file has more than
     one column, `label`, a tag for each word. Lines with `-DOCSTART-` are
-    skipped. If the labels have B-, the I- at the beginning of an entity, as in
-    IOB1, becomes B-.
+    skipped. If there are labels with B-, an I- at the beginning of an entity,
+    as in IOB1, becomes B-.
     """
     return reader(
         lambda path, labeled: (

@@ -9,7 +9,6 @@ or validation have labels.
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from keras_bert.io.csv_files import (
     csv_delimiter,
     csv_header,
     csv_table,
+    split_tsv,
     wrong_number,
 )
 from keras_bert.io.input_files import check_line_ends, open_text
@@ -31,14 +31,12 @@ Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
 # The numbers of lines, and their columns.
 Table = Iterator[tuple[int, list[str]]]
-# Quotes around a text, and at least one quote inside, all of them doubled.
-_QUOTED_BY_EXCEL = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
 
 def tsv(
     *,
     columns: Columns,
-    header: bool = True,
+    header: bool | None = None,
     test_columns: Columns | None = None,
     leave_out_broken: bool = False,
     **files: str,
@@ -52,32 +50,40 @@ def tsv(
 
     `columns` maps a field to its column: the index from 0, or the name in the
     header. Splits without labels have the columns `test_columns`, if given.
-    With `header=False`, a file has a header only if a column is given by its
-    name. A blank line is skipped, unless a text is all that a line has. A line
-    with a wrong number of columns raises InputError. With `leave_out_broken`,
-    such lines of splits with labels are skipped, and the log counts them; a
-    split without labels must keep its number of rows.
+    `header` says whether each file begins with a header; give it if all columns
+    are numbers. With `header=False`, a file has a header only if a column is
+    given by its name. A blank line is skipped, unless a text is all that a line
+    has. A line with a wrong number of columns raises InputError. With
+    `leave_out_broken`, such lines of splits with labels are skipped, and the
+    log counts them; a split without labels must keep its number of rows.
     """
+    has_header = _has_header(header, columns, test_columns or columns)
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
         return _table_rows(
-            enumerate(map(_split_tsv, read_lines(path)), 1),
+            enumerate(map(split_tsv, read_lines(path)), 1),
             path,
             _needed(columns if labeled else test_columns or columns, labeled),
-            header=header,
+            header=has_header,
             leave_out_broken=leave_out_broken and labeled,
         )
 
     return reader(rows, files)
 
 
-def csv(*, columns: Columns | None = None, **files: str) -> Reader:
-    """Reads comma-separated files with quotes and a header.
+def csv(
+    *,
+    columns: Columns | None = None,
+    header: bool | None = None,
+    **files: str,
+) -> Reader:
+    """Reads comma-separated files with quotes.
 
     Semicolons or tabs may be between the columns instead of commas.
-    `columns` maps a field to its column, as in `tsv`; by default the names of
-    the header are the fields.
+    `columns` and `header` are as in `tsv`; without `columns`, the names of the
+    header are the fields.
     """
+    has_header = not columns or _has_header(header, columns)
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
         needed = _needed(columns or {}, labeled)
@@ -85,7 +91,8 @@ def csv(*, columns: Columns | None = None, **files: str) -> Reader:
         if not columns:
             by_name = {x: x for x in csv_header(path, delimiter)}
             needed = _needed(by_name, labeled)
-        return _table_rows(csv_table(path, delimiter), path, needed)
+        table = csv_table(path, delimiter)
+        return _table_rows(table, path, needed, header=has_header)
 
     return reader(rows, files)
 
@@ -138,8 +145,8 @@ def reader(
         path = to_path(data_dir) / file
         if not path.is_file():
             raise FileNotFoundError(
-                f"No {split} file at {path}; is data_dir the folder of the "
-                "task?"
+                f"There is no {split} file at {path}; check that data_dir is "
+                "the folder of the task."
             )
         rows_of_split = rows(path, split.startswith(("train", "validation")))
         return not_empty(rows_of_split, f"{path} contains no example.")
@@ -189,7 +196,7 @@ def _renamed(
     if missing:
         raise InputError(
             f"No line of {path} has {min(missing, key=str)!r}, which the "
-            "columns of the reader name."
+            "reader's columns name."
         )
 
 
@@ -220,7 +227,7 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
 
 
 def _numbers_as_strings(row: Row) -> Row:
-    """Leaves out None and NaN."""
+    """Returns a row with numbers as strings, without None and NaN."""
     return {
         field: _as_strings(value)
         for field, value in row.items()
@@ -237,14 +244,16 @@ def _as_strings(value: Any) -> Any:
     return value
 
 
-def _split_tsv(line: str) -> list[str]:
-    fields = line.split("\t")
-    if '""' not in line:
-        return fields
-    return [
-        x[1:-1].replace('""', '"') if _QUOTED_BY_EXCEL.fullmatch(x) else x
-        for x in fields
-    ]
+def _has_header(header: bool | None, *all_columns: Columns) -> bool:
+    if header is None and any(
+        all(isinstance(x, int) for x in columns.values())
+        for columns in all_columns
+    ):
+        raise InputError(
+            "The columns are numbers, so they do not show whether the files "
+            "have a header; give header=True or header=False."
+        )
+    return header is not False
 
 
 def _needed(columns: Columns, labeled: bool) -> Columns:
@@ -256,7 +265,7 @@ def _table_rows(
     path: Path,
     columns: Columns,
     *,
-    header: bool = True,
+    header: bool,
     leave_out_broken: bool = False,
 ) -> Iterator[Row]:
     """Yields the rows of numbered lines, which are split into columns."""
@@ -298,7 +307,7 @@ def _place(column: int | str, names: list[str], path: Path) -> int:
         )
     if names.count(column) > 1:
         raise InputError(
-            f"{path} has two columns {column!r}; give each a name of its own."
+            f"{path} has two columns {column!r}; give each a different name."
         )
     return names.index(column)
 

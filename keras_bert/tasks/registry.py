@@ -64,7 +64,8 @@ def known_tasks() -> dict[str, Task]:
 def _task_of_file(path: str, chosen: str) -> Task:
     if not Path(path).is_file():
         raise FileNotFoundError(
-            f"No task file at {path}; give a Python file that defines TASKS."
+            f"There is no task file at {path}; give a Python file that "
+            "defines TASKS."
         )
     spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)

@@ -6,10 +6,10 @@ embedding/stsb and embedding/korsts have the pairs of glue/stsb (Cer et al.
 
 embedding/nli trains on natural language inference: SNLI (Bowman et al. 2015)
 and MNLI (Williams et al. 2018) as triplets of a premise, a sentence that
-follows from it, and one that contradicts it. The development set of STS-B
-validates. The data folder contains two folders. From `nli`, all files *.jsonl
-and *.jsonl.gz are read, with `premise`, `hypothesis` and `label` on each line.
-`glue/STS-B` is the official folder.
+follows from it, and one that contradicts it. The development set of STS-B is
+the validation set. The data folder contains two folders. From `nli`, all files
+*.jsonl and *.jsonl.gz are read, with `premise`, `hypothesis` and `label` on
+each line. `glue/STS-B` is the official folder.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _STSB = glue.TASKS["glue/stsb"]
 
 
 def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
-    """Yields the triplets, or the rows of STS-B if the split has a label."""
+    """Yields triplets of `nli` for training, rows of STS-B for other splits."""
     folder = to_path(data_dir)
     if split != "train":
         return iter(_STSB.read(folder / "glue" / "STS-B", split))
@@ -39,8 +39,8 @@ def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
     )
     if not files:
         raise FileNotFoundError(
-            f"{folder / 'nli'} has no *.jsonl and no *.jsonl.gz; is data_dir "
-            "the folder above nli and glue?"
+            f"{folder / 'nli'} has no *.jsonl and no *.jsonl.gz; give the "
+            "folder that contains nli and glue as data_dir."
         )
     return readers.not_empty(
         _triplets(row for file in files for row in _rows(file)),

@@ -14,12 +14,12 @@ from keras_bert.tasks.readers import reader
 def read_squad(
     file: str | Path, *, answers_may_be_missing: bool
 ) -> Sequence[Row]:
-    """Reads `id`, `question`, `context` and, as label, all gold answers.
+    """Returns rows with `id`, `question`, `context` and gold answers (`label`).
 
     Raises InputError if the file is not in SQuAD's format, if an answer starts
     outside of its context, or, unless `answers_may_be_missing`, if a question
     has no answer. An answer may differ from the context at its start, as in
-    files of other data sets; training skips it.
+    files of other data sets; training skips such an answer.
     """
     file = to_path(file)
     try:

@@ -15,7 +15,7 @@ _ROWS_PER_BATCH = 1000
 def read_tfds(
     task: Task, name: str, data_dir: str | Path, split: str
 ) -> Iterator[Row]:
-    """Reads a split as `task.read` does, without a network.
+    """Yields the rows of a split as `task.read` does, without network access.
 
     Rows come one after the other from disk, unless the data set has `idx`, the
     index of the row in the official file: then the rows are sorted in memory.
@@ -89,7 +89,7 @@ def _folder(name: str, data_dir: Path) -> Path:
 
 
 def _label_names(task: Task, name: str, feature: Any) -> Any:
-    """Returns the task's names of the label ids; None if they are numbers."""
+    """Returns the task's names for the label ids; None without names."""
     names = getattr(feature, "names", None)
     if names is None or set(names) == set(task.labels):
         return names

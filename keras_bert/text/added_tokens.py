@@ -10,7 +10,8 @@ from keras_bert.text import text_ops
 from keras_bert.text.tokenizer_settings import AddedToken
 from keras_bert.text.words import CJK
 
-# What Rust's expressions call \w and \s; RE2 has these for ASCII only.
+# What \w and \s match in Rust's regular expressions. RE2 knows these for ASCII
+# only.
 _WORD = (
     r"[\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}"
     r"\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}]"
@@ -19,9 +20,10 @@ _SPACE = r"[\s\p{Z}\x{0B}\x{85}]"
 
 
 class AddedTokens:
-    """Finds tokens in texts before these are split, as `tokenizers` does.
+    """Finds added tokens in texts before the texts are split.
 
-    Of the tokens that begin first in a text, the longest is found.
+    The results are the same as in the package `tokenizers`. The leftmost token
+    is found first; if several begin at its offset, the longest is found.
 
     Args:
         tokens: The tokens; of two with the same spelling, the first is found.
@@ -67,8 +69,9 @@ class AddedTokens:
     ) -> Sequence[tf.RaggedTensor]:
         """Texts [B] -> ids of their tokens, and their spans, [B, (tokens)].
 
-        `tokenize` does this for texts without added tokens. The spans are
-        starts and ends in a unit, such as BYTE; there are none without one.
+        The argument `tokenize` does this for texts without added tokens. The
+        spans are starts and ends, counted in `unit`, such as "BYTE". Without a
+        unit, only the ids are returned.
         """
         if not self._pattern:
             return tokenize(texts)
@@ -98,11 +101,12 @@ class AddedTokens:
     def _find(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
         """Texts [B] -> their parts [B, (parts)], and the token of each, [P].
 
-        It is an index into the added tokens, or -1 for a part between tokens.
+        The token is an index into the added tokens, or -1 for a part that lies
+        between tokens.
         """
         if self._has_invalid_bytes:
-            # The mark of `split` becomes another byte that is never valid:
-            # cleaning removes both.
+            # The byte that `split` uses as a mark becomes another invalid byte.
+            # Cleaning removes either.
             parts = tf.strings.split(texts, text_ops.CUT)
             parts = parts.with_values(tf.strings.join([parts.values, b"\xfe"]))
             joined = tf.strings.reduce_join(parts, axis=-1)
@@ -153,7 +157,7 @@ class AddedTokens:
     def _take_spaces(
         self, parts: tf.RaggedTensor, numbers: tf.Tensor
     ) -> tf.RaggedTensor:
-        """Moves to tokens the white space that they take from other parts."""
+        """Moves white space from other parts to the tokens that take it."""
         rows, tokens = parts.value_rowids(), self._tokens
         takes_before = self._flags([x.lstrip for x in tokens], numbers)
         takes_after = self._flags([x.rstrip for x in tokens], numbers)
@@ -190,7 +194,7 @@ class AddedTokens:
     def _places(
         self, parts: tf.RaggedTensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
-        """Returns the spans of tokens in their parts, and where parts start."""
+        """Returns the spans of tokens in their parts, and the parts' starts."""
         texts = parts.values
         if unit != "BYTE":  # invalid bytes are not characters
             texts = text_ops.drop_invalid(texts)
@@ -212,7 +216,10 @@ class AddedTokens:
 def _beside(
     rows: tf.Tensor, values: tf.Tensor, none: Any
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the value before each value in its row, and the value after."""
+    """Returns the neighbors of each value in its row: before, and after.
+
+    At the ends of a row, the neighbor is `none`.
+    """
     is_one_row = rows[1:] == rows[:-1]
     end = tf.fill(tf.shape(values[:1]), none)
     before = tf.concat([end, tf.where(is_one_row, values[:-1], none)], axis=0)

@@ -1,4 +1,4 @@
-"""What a user gives as texts -> string tensors, or what is wrong with it."""
+"""Texts from a user -> string tensors, or an error that says what is wrong."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,12 +29,12 @@ def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
             # Two strings in a tuple may be a pair or two texts.
             if has_strings or len(first) != 2:
                 raise _input_error(
-                    f"A tuple of {len(first)} was given", _FOR_PAIRS
+                    f"A tuple of {len(first)} items was given", _FOR_PAIRS
                 )
             first, second = first
         elif not has_strings:
             raise _input_error(
-                "Two columns of texts and a third thing were given", _FOR_LABELS
+                "Two columns of texts and a third item were given", _FOR_LABELS
             )
     given = (first,) if second is None else (first, second)
     columns = [to_strings(texts) for texts in given]
@@ -50,7 +50,7 @@ def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
 
 
 def to_strings(texts: Any) -> tf.Tensor:
-    """Returns a string tensor of a list, a tuple, an array or a tensor."""
+    """Makes a string tensor from a list, a tuple, an array or a tensor."""
     try:
         strings = tf.convert_to_tensor(texts, tf.string)
     except (TypeError, ValueError) as error:

@@ -1,6 +1,6 @@
 """Lines of text -> the pieces that a Unigram or BPE vocabulary lacks.
 
-A new piece joins neighbouring pieces of a word, so the rest of the text is
+A new piece joins neighboring pieces of a word, so the rest of the text is
 split as before. Words are runs of letters. What a tokenizer splits off before
 it looks for pieces, such as punctuation, is not joined.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Joins = dict[str, tuple[str, ...]]
 
 _LINES_PER_CALL = 1000
-# Fewer occurrences would hardly train a new piece.
+# A rarer piece would hardly be trained.
 _MIN_COUNT = 5
 # The characters that mark a space before a word: SentencePiece, byte-level BPE.
 _MARKS = "\u2581", "\u0120"
@@ -35,13 +35,13 @@ def choose_joins(
 ) -> Joins:
     """Chooses at most `num_pieces` pieces that make a text shorter.
 
-    Again and again, the most frequent pair of neighbours in the text becomes
+    Again and again, the most frequent pair of neighbors in the text becomes
     one piece. This is BPE on pieces instead of characters, so the BPE trainer
     of `tokenizers` does it.
 
     Raises InputError if that package is not installed.
     """
-    tokenizers = import_tokenizers("To learn pieces from a text needs")
+    tokenizers = import_tokenizers("Learning pieces from a text needs")
     counts: collections.Counter[tuple[str, ...]] = collections.Counter()
     lines = iter(lines)
     while some := [*itertools.islice(lines, _LINES_PER_CALL)]:
@@ -73,10 +73,10 @@ def choose_joins(
 def join_words(
     tokenizer: "BertTokenizer", words: Sequence[str], in_pairs: bool
 ) -> Joins:
-    """Returns the joins that make each word one piece where a space precedes.
+    """Returns the joins that make each word one piece after a space.
 
-    With `in_pairs`, as BPE needs it, the result includes the pieces that arise
-    on the way.
+    With `in_pairs`, each piece joins two others, as BPE needs it. The result
+    then includes the intermediate pieces.
 
     Raises InputError for a line that is not a word, or has a character that
     the tokenizer does not know.
@@ -116,7 +116,7 @@ def sources_of(joins: Joins, vocab: Iterable[str]) -> list[list[int]]:
 def _words(
     tokenizer: "BertTokenizer", texts: list[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yields the pieces of each word that has more than one."""
+    """Yields the pieces of each word that has more than one piece."""
     found = tokenizer.tokenize_with_offsets(texts)
     columns = (found.ids, found.start_chars, found.end_chars)
     rows = zip(texts, *(x.to_list() for x in columns), strict=True)
@@ -140,5 +140,5 @@ def _words(
 
 
 def _is_letters(text: str) -> bool:
-    """Returns whether a text has only letters and the marks on them."""
+    """Returns whether a text consists of letters and the marks on them."""
     return bool(text) and all(unicodedata.category(x)[0] in "LM" for x in text)

@@ -22,17 +22,17 @@ _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 class MaskedLMMasker(tf.Module):
     """Chooses and replaces tokens (paper, 3.1 and appendix C.2).
 
-    In a text of n tokens, counting special tokens, round(n * masked_lm_prob)
+    In a text of n tokens, including special tokens, round(n * masked_lm_prob)
     tokens are chosen, at least 1 and at most `max_predictions_per_seq`, but
     never [CLS] or [SEP]. The share `mask_rate` of them becomes [MASK], the
     share `random_rate` becomes a random id of the vocabulary, and the rest
     stay.
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
-    if it would exceed the number of tokens. Each piece is still replaced
-    independently. A word is a piece that begins a word, with all following
-    pieces that continue it: pieces with ##, or without the mark for a space.
-    After [CLS], [SEP] or a cut, any piece begins a word.
+    if it would exceed the number of tokens to choose. Each piece is still
+    replaced independently. A word is a piece with all following pieces that
+    continue it: pieces with ## or, in other vocabularies, pieces without the
+    mark for a space. After [CLS], [SEP] or a cut, any piece begins a word.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -52,7 +52,7 @@ class MaskedLMMasker(tf.Module):
         config: MaskingConfig | None = None,
         **settings: Any,
     ):
-        """Takes a `MaskingConfig`, or its fields as settings."""
+        """Takes a `MaskingConfig`, or its fields as keyword arguments."""
         super().__init__(name="masked_lm_masker")
         self._config = dataclasses.replace(
             config or MaskingConfig(), **settings
@@ -69,18 +69,19 @@ class MaskedLMMasker(tf.Module):
         """Masks a batch; a row's mask depends on its seeds, not on the batch.
 
         Args:
-            features: `input_ids` and `input_mask`, integers [B, S]; any other
-                feature is passed on.
-            seeds: Integers [B, any number], such as (seed, epoch, record).
+            features: `input_ids` and `input_mask`, integers [B, S]. Other
+                features are returned unchanged.
+            seeds: Integers [B, any number], such as (seed, epoch, record) for
+                each row.
 
         Returns:
-            The features with masked `input_ids`, and int32
-            `masked_lm_positions` and `masked_lm_ids` and float32
-            `masked_lm_weights`, all [B, P], in text order.
+            The features with masked `input_ids`, and three more, all [B, P] in
+            text order: `masked_lm_positions` and `masked_lm_ids`, int32, and
+            `masked_lm_weights`, float32.
 
         Raises:
-            InputError: If the ids or the seeds are not integers with a row for
-                each text.
+            InputError: If the ids or the seeds are not integers, or do not have
+                one row for each text.
         """
         input_ids = _integers(features["input_ids"], "input_ids")
         input_ids = tf.cast(input_ids, tf.int32)
@@ -140,14 +141,14 @@ class MaskedLMMasker(tf.Module):
     ) -> tf.Tensor:
         """Returns which tokens are chosen, bool [B, S].
 
-        Two equal random numbers at the cut add a token, in about one row of
-        ten million.
+        If two random numbers are equal at the cut, one more token is chosen.
+        This happens in about one row in ten million.
         """
         bits = row_bits(seeds, 0, tf.range(tf.shape(candidate)[1]))
         order = tf.where(candidate, to_order(bits), -1)
-        # Each row gets P minus its number of predictions extra values that are
-        # larger than all others, so that the cut is the P-th largest value in
-        # every row. Twice as fast as tf.math.top_k, which sorts.
+        # Each row gets extra values that are larger than all others: P minus
+        # its number of predictions. So the cut is the P-th largest value in
+        # every row. This is twice as fast as tf.math.top_k, which sorts.
         is_larger = tf.range(self._max_predictions) >= num_to_predict[:, None]
         cut = tf.raw_ops.NthElement(
             input=tf.concat(
@@ -174,8 +175,8 @@ def _integers(values: Any, name: str) -> tf.Tensor:
     tensor = tf.convert_to_tensor(values)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (None, 2):
         raise InputError(
-            f"{name} is {tensor.dtype.name} of the shape {tensor.shape}, but "
-            "must be integers with a row for each text."
+            f"{name} has dtype {tensor.dtype.name} and shape {tensor.shape}, "
+            "but must be integers, one row per text."
         )
     return tensor
 
@@ -186,7 +187,7 @@ def _choose_words(
     num_to_predict: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """Returns which tokens are chosen, bool [B, S], in whole words.
+    """Returns which tokens are chosen, bool [B, S], if words are whole.
 
     The words are tried in a random order, until none is left.
     """

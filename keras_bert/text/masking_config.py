@@ -13,10 +13,10 @@ class MaskingConfig(CheckedSettings):
     Attributes:
         max_predictions_per_seq: The largest number of tokens to predict in a
             sequence.
-        masked_lm_prob: Share of the tokens to predict.
-        mask_rate: Share of the predicted tokens that become [MASK].
-        random_rate: Share of the predicted tokens that become a random token;
-            the rest stay unchanged.
+        masked_lm_prob: The share of the tokens to predict.
+        mask_rate: The share of the predicted tokens that become [MASK].
+        random_rate: The share of the predicted tokens that become a random
+            token; the rest stay unchanged.
         do_whole_word_mask: Whether a word is masked with all its pieces.
     """
 
@@ -32,5 +32,5 @@ class MaskingConfig(CheckedSettings):
             raise InputError(
                 f"mask_rate is {self.mask_rate} and random_rate is "
                 f"{self.random_rate}, but their sum must be at most 1; the "
-                "paper has 0.8 and 0.1."
+                "paper uses 0.8 and 0.1."
             )

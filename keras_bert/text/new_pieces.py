@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 
 INSIDE = "##"
-# Bounds time and memory; rarer words are not considered.
+# Limits time and memory: rarer words are not considered.
 _MAX_WORDS = 500_000
-# Fewer occurrences would hardly train a new piece.
+# A rarer piece would hardly be trained.
 _MIN_COUNT = 5
 _MAX_CHARS_PER_PIECE = 50
 _UNK = SPECIAL_TOKENS.unk
@@ -24,7 +24,7 @@ def choose_new_pieces(
     First come the characters without which words are [UNK], at most a quarter
     of all new pieces. Then, one at a time, comes the piece that saves the most
     tokens of the text, given the pieces that were chosen before. It joins
-    neighbouring pieces of a word, so the rest of the word is split as before.
+    neighboring pieces of a word, so the rest of the word is split as before.
     """
     ranked = _ranked(word_counts)[:_MAX_WORDS]
     longest = TokenizerSettings.max_input_chars_per_word
@@ -51,9 +51,9 @@ def choose_new_pieces(
 def split_word(word: str, pieces: Collection[str]) -> list[str]:
     """Splits a word as `BertTokenizer` does, the longest piece first.
 
-    It differs in one case: a character that no piece covers becomes [UNK],
-    and the rest of the word is still split. For the tokenizer, the whole word
-    is [UNK].
+    It differs in one case: here, a character that no piece covers becomes
+    [UNK], and the rest of the word is still split. In the tokenizer, the whole
+    word becomes [UNK].
 
     A piece with ## is split as in the middle of a word: all its parts have ##.
     """
@@ -73,7 +73,7 @@ def split_word(word: str, pieces: Collection[str]) -> list[str]:
 
 
 def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Returns the names and counts, most frequent first, ties by name."""
+    """Returns names and counts, most frequent first; ties sort by name."""
     return sorted(counts.items(), key=lambda x: (-x[1], x[0]))
 
 
@@ -85,7 +85,7 @@ def _join(
 ) -> list[str]:
     """Chooses the pieces that save the most tokens; adds them to `pieces`.
 
-    `splits` are the pieces of the words that may change.
+    `splits` maps each word that may change to its pieces.
     """
     num_pairs: collections.Counter = collections.Counter()
     for word, split in splits.items():
@@ -96,8 +96,8 @@ def _join(
     for word, split in splits.items():
         for piece, num_joined in _joined(split, pairs):
             saved[piece] += counts[word] * (num_joined - 1)
-    # A piece saves less and less while others are chosen, so the numbers in
-    # the heap are upper bounds. Only the first one has to be counted again.
+    # As other pieces are chosen, a piece saves fewer tokens, so the numbers in
+    # the heap are upper bounds. Only the first number has to be counted again.
     heap = [(-n, piece) for piece, n in saved.items() if n >= _MIN_COUNT]
     heapq.heapify(heap)
     words_with: dict = {
@@ -133,9 +133,9 @@ def _join(
 def _joined(
     split: list[str], pairs: Collection[tuple[str, str]]
 ) -> Iterator[tuple[str, int]]:
-    """Yields each piece that joins neighbours, and how many it joins.
+    """Yields each joined piece of a split word, and how many parts it joins.
 
-    Only the neighbours in `pairs` are joined.
+    Only neighbors in `pairs` are joined.
     """
     for first in range(len(split)):
         joined = split[first]
@@ -150,10 +150,10 @@ def _joined(
 def _harmful(
     words: Iterable[str], new: Collection[str], pieces: set[str]
 ) -> set[str]:
-    """Removes and returns new pieces after which a word cannot be split.
+    """Removes and returns new pieces that make a word impossible to split.
 
-    The longest piece comes first, so a new one can leave a rest that no piece
-    covers.
+    A split takes the longest piece first, so a new piece can leave a rest of
+    the word that no piece covers.
     """
     harmful: set[str] = set()
     while blocking := {

@@ -1,7 +1,8 @@
 """The normalizers of a `tokenizer.json`, in operations of plain TensorFlow.
 
-Each changes characters as the package `tokenizers` does, even where that is
-surprising, and keeps track of the original character behind each new one.
+Each normalizer changes characters as the package `tokenizers` does, even where
+that is surprising, and remembers which original character each new character
+stands for.
 """
 
 import base64
@@ -24,10 +25,10 @@ from keras_bert.text.text_ops import (
 from keras_bert.text.unicode_data import NUM_CODES
 
 _PAGE = 256
-# Characters that form a cluster with the next one. There are others, but their
-# clusters have too many bytes to matter.
+# Characters that form a cluster with the next character. There are others, but
+# their clusters have too many bytes to matter.
 _PREPENDED = (*range(0x600, 0x606), 0x6DD, 0x70F)
-# A longer cluster is taken character by character.
+# A cluster with more bytes is changed character by character.
 _MOST_BYTES = 5
 _JOINS, _BREAKS, _PREPENDS = 1, 2, 3
 
@@ -38,8 +39,8 @@ class Characters(NamedTuple):
     Attributes:
         codes: The code points, int32.
         rows: The index of each character's text, int64, in ascending order.
-        sources: The index of the original character that each one stands for,
-            among the characters of all original texts, int32.
+        sources: The index of the original character that each character stands
+            for, among the characters of all original texts, int32.
     """
 
     codes: tf.Tensor
@@ -63,11 +64,11 @@ class Characters(NamedTuple):
     def replaced(
         self, codes: tf.Tensor, rows: tf.Tensor, changes: tf.Tensor
     ) -> Self:
-        """Returns other characters, which stand for these.
+        """Returns the new characters that replace these.
 
-        `changes` says how `tokenizers` aligns each of them: 0 if it replaces
-        the next character here, -n if it replaces n more, and 1 if it is
-        inserted.
+        `changes` says how `tokenizers` aligns each new character: 0 if it
+        replaces the next old character, -n if it replaces n more characters,
+        and 1 if it is inserted.
         """
         taken = tf.where(changes > 0, 0, 1 - changes)
         index = tf.cumsum(taken, exclusive=True)
@@ -83,10 +84,10 @@ class Characters(NamedTuple):
 
 
 class CodePointTable:
-    """A number for each code point, in a small constant."""
+    """A table with a number for each code point, in a small constant."""
 
     def __init__(self, values: np.ndarray):
-        """Takes integers [0x110000]."""
+        """Takes the numbers of all code points, integers [0x110000]."""
         pages: dict[bytes, int] = {}  # each once
         self._pages = np.array(
             [
@@ -105,14 +106,14 @@ class CodePointTable:
 
 
 class _Expansions:
-    """What single characters become."""
+    """A table of the code points that each character becomes."""
 
     def __init__(
         self,
         expansions: Mapping[int, Sequence[int]],
         more: Sequence[Sequence[int]] = (),
     ):
-        """Takes expansions of code points, and `more`, with later indices."""
+        """Takes code points -> expansions, and `more` expansions after them."""
         numbers = np.zeros(sys.maxunicode + 1, np.int32)
         numbers[[*expansions]] = np.arange(len(expansions)) + 1
         self.number = CodePointTable(numbers)
@@ -124,10 +125,10 @@ class _Expansions:
     def __call__(
         self, codes: tf.Tensor, numbers: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Takes code points [C], and the index of each expansion, 0 for none.
+        """Expands code points [C]; `numbers` are expansions, 0 for none.
 
-        Returns the new code points, the index of the old code point that each
-        is from, and the index of each in its expansion, int32 [N].
+        Returns the new code points, the index of the old code point behind
+        each of them, and the index of each in its expansion, int32 [N].
         """
         lengths = tf.gather(self._lengths, numbers)
         places = tf.repeat(tf.range(tf.size(codes)), lengths)
@@ -148,7 +149,7 @@ class Normalizer:
     """A step that changes the characters of texts.
 
     Attributes:
-        plain: The regular expression of the texts that it does not change.
+        plain: A regular expression for texts that the step does not change.
     """
 
     plain: str
@@ -169,7 +170,7 @@ class Normalizer:
 
 @functools.cache
 def unicode_form(form: str, *, is_newest: bool = False) -> "UnicodeForm":
-    """Returns NFC, NFD, NFKC or NFKD; see `UnicodeForm`."""
+    """Returns the normalizer for NFC, NFD, NFKC or NFKD; see `UnicodeForm`."""
     return UnicodeForm(form, is_newest=is_newest)
 
 
@@ -294,9 +295,10 @@ class UnicodeForm(Normalizer):
 class Charsmap(Normalizer):
     """The rules of a SentencePiece model for characters and their clusters.
 
-    A cluster is a character with its marks. A cluster of at most 5 bytes
-    becomes what its shortest beginning with a rule becomes, as in `tokenizers`.
-    In a longer cluster, each character is changed by itself.
+    A cluster is a character with its marks. If a cluster has at most 5 bytes,
+    the rule for its shortest prefix that has a rule replaces the whole cluster,
+    as in `tokenizers`. In a longer cluster, each character is changed by
+    itself.
     """
 
     def __init__(self, precompiled: str):
@@ -362,7 +364,7 @@ class Charsmap(Normalizer):
         codes, places, within = self._expand(codes[stays], numbers)
         rows = tf.gather(unit_rows, places)
         changes = tf.cast(within >= tf.gather(taken, places), tf.int32)
-        # What is lost counts as part of the character before it in the text.
+        # A removed character counts as part of the character before it.
         counts = tf.math.unsorted_segment_sum(
             tf.ones_like(places), places, tf.size(taken)
         )
@@ -429,9 +431,9 @@ class _LowerCase(CharacterMap):
 def bert_normalizers(
     *, lowers: bool, strips_accents: bool, splits_cjk: bool
 ) -> tuple[Normalizer, ...]:
-    """Returns what the package `tokenizers` does to texts for BERT.
+    """Returns the normalizers of the package `tokenizers` for BERT.
 
-    It differs from google-research/bert in some rare characters.
+    They change some rare characters in other ways than google-research/bert.
     """
     removed = {*unicode_data.codes_in(unicode_data.NEW_FORMATS)}
     cleaned: dict[int, tuple[int, ...]] = {}

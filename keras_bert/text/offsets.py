@@ -1,4 +1,4 @@
-"""Where in a text its tokens are."""
+"""The spans of tokens in their texts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Self
@@ -31,7 +31,7 @@ class TokensWithOffsets(NamedTuple):
         starts: tf.RaggedTensor,
         ends: tf.RaggedTensor,
     ) -> Self:
-        """Takes the spans in characters, and adds the spans in bytes."""
+        """Makes spans in characters and in bytes from those in characters."""
         starts, ends = starts.values, ends.values
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"
@@ -56,13 +56,13 @@ def locate(
     clean: Characters,
     sizes: tf.Tensor,
 ) -> Sequence[tf.RaggedTensor]:
-    """Spans in clean texts, in bytes -> spans in texts, in characters.
+    """Byte spans in clean texts -> character spans in the original texts.
 
-    A token does not include removed characters at its ends.
+    A span leaves out removed characters at its ends.
 
     Args:
         columns: The ids, their starts and their ends, [B, (tokens)].
-        chars: The characters of the texts.
+        chars: The characters of the original texts.
         clean: The characters of the clean texts.
         sizes: The number of bytes of each clean character, int32 [C]; 0 for a
             character that is removed.

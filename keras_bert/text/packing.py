@@ -27,7 +27,7 @@ class Packed(NamedTuple):
     truncated: tf.Tensor
 
     def truncation_info(self) -> dict[str, tf.Tensor]:
-        """Returns what an answer says about a text; see `truncation_info`."""
+        """Returns `truncated` and `num_tokens`; see `truncation_info` above."""
         return truncation_info(self.features["input_ids"], self.truncated)
 
 
@@ -39,9 +39,8 @@ def truncation_info(
     """Returns `truncated`, bool [B], and `num_tokens`, int32 [B], of each row.
 
     Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples of several
-    sequences, whose special tokens count. `rows` [N] is the index of each
-    example's row; by default, each example is a row. By default, no row is
-    truncated.
+    sequences; special tokens count. `rows` [N] is the index of each example's
+    row; by default, each example is a row. By default, no row is truncated.
     """
     lengths = input_ids.row_lengths(axis=-1)
     if isinstance(lengths, tf.RaggedTensor):
@@ -64,10 +63,10 @@ class BertPreprocessor(CheckedSettings, tf.Module):
     Training, evaluation and serving use the same object, so they cannot
     differ. It works eagerly, in `dataset.map` and in a SavedModel.
 
-    With a `doc_stride`, it cuts texts into overlapping windows, [CLS] tokens
-    [SEP]. All windows of a long text are full: the last window ends where the
-    text ends. A text that fits into one window has the same features as
-    without a `doc_stride`.
+    With a `doc_stride`, it cuts texts into overlapping windows of the form
+    "[CLS] tokens [SEP]". All windows of a long text are full: the last window
+    ends where the text ends. A text that fits into one window has the same
+    features as without a `doc_stride`.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -80,8 +79,9 @@ class BertPreprocessor(CheckedSettings, tf.Module):
     Attributes:
         tokenizer: The `BertTokenizer`.
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
-        doc_stride: Tokens from the start of one window to the start of the
-            next, but at most what fits into a window. 0 for no windows.
+        doc_stride: The number of tokens from the start of one window to the
+            start of the next, at most as many as fit into a window. 0 turns
+            windows off.
         max_num_windows: The number of windows of a text to keep, from the
             first on; 0 for all.
     """
@@ -98,18 +98,19 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         CheckedSettings.__post_init__(self)
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
-        """Packs texts, or pairs of texts, to int32 [B, S], or [B, W, S].
+        """Packs texts or pairs of texts into int32 [B, S] or [B, W, S].
 
         S is the length of the longest row, so short texts cost little.
 
         Args:
-            first: Strings [B]: a list, an array or a tensor. Or a tuple of two
-                of them: the first and the second texts of pairs.
+            first: Strings [B], as a list, an array or a tensor; or a tuple of
+                two of these, the first and the second texts of pairs.
             second: The second texts of pairs.
 
         Raises:
-            InputError: If these are not strings of one dimension, such as a
-                list of pairs, or there are not as many second texts as first.
+            InputError: If the texts are not strings with one dimension, such as
+                a list of pairs, or if the numbers of first and second texts
+                differ.
         """
         return pad(self.pack(first, second).features)
 
@@ -120,8 +121,8 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         """
         return self.pack_columns(*to_columns(first, second))
 
-    # A tf.function: making the graph of ragged ops takes longer than running
-    # it.
+    # A tf.function, because building the graph of ragged ops takes longer than
+    # running it.
     @functools.partial(tf.function, autograph=False, reduce_retracing=True)
     def pack_columns(
         self, first: tf.Tensor, second: tf.Tensor | None = None
@@ -133,8 +134,8 @@ class BertPreprocessor(CheckedSettings, tf.Module):
             return self.pack_ids(segments)
         if second is not None:
             raise InputError(
-                "Pairs have no windows; leave doc_stride out, or give one "
-                "column of texts."
+                "Pairs are not split into windows; leave doc_stride out, or "
+                "give one column of texts."
             )
         return self._pack_windows(segments[0])
 
@@ -187,8 +188,9 @@ def pack_segments(
     budget = max_seq_length - 2 - num_between
     lengths = [ids.row_lengths() for ids in segments]
     truncated = tf.add_n(lengths) > budget
-    # The result of dropping one token after another from the longer segment,
-    # and if both are equally long, from the second one; transformers differs.
+    # The result is the same as if one token after another were dropped from the
+    # longer segment, or from the second if both are equally long. transformers
+    # differs.
     if len(segments) == 2:
         first, second = lengths
         half = (budget + 1) // 2
@@ -226,7 +228,7 @@ def pack_segments(
 def pad(packed: dict[str, tf.Tensor | tf.RaggedTensor]) -> dict[str, tf.Tensor]:
     """Ragged features -> dense features [B, S], or [B, W, S].
 
-    If they have no `input_mask`, it is 1 for every token.
+    If there is no `input_mask`, one is added, which is 1 for every token.
     """
     mask = {"input_mask": tf.ones_like(packed["input_ids"])}
     # Google pads with 0, even if the id of [PAD] is another number.

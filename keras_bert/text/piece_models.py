@@ -20,11 +20,11 @@ _NO_RANK = np.int64(2**62)
 
 
 class BytePairs:
-    """Byte-pair encoding: joins the neighbours with the lowest rank first.
+    """Byte-pair encoding: joins the neighbors with the lowest rank first.
 
-    Sennrich et al. 2016 (arXiv 1508.07909), on bytes. Words are cut between
-    bytes that no piece has side by side, so that all parts of a long word are
-    split at the same time.
+    This is the method of Sennrich et al. 2016 (arXiv 1508.07909), on bytes. A
+    word is first cut between bytes that are side by side in no piece, so that
+    all parts of a long word can be split at the same time.
 
     Args:
         byte_ids: The ids of the 256 bytes.
@@ -45,7 +45,7 @@ class BytePairs:
             if not outer.keys() >= {*pair}:
                 raise InputError(
                     f"The merge {pair} of ids comes before the merges that "
-                    "make them; give the tokenizer as it was learned."
+                    "make these ids; give the original tokenizer files."
                 )
             (first, end), (begin, last) = (outer[x] for x in pair)
             self._is_in_piece[end, begin] = True
@@ -134,11 +134,11 @@ class BytePairs:
 
 
 class Unigram:
-    """The most probable pieces of a word, as in SentencePiece.
+    """Splits a word into its most probable pieces, as in SentencePiece.
 
-    Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the Viterbi
-    algorithm. A character that is not a piece is unknown; unknown characters
-    in a row are one piece.
+    The Viterbi algorithm finds the pieces with the highest sum of scores (Kudo
+    2018, arXiv 1804.10959). A character that is not a piece is unknown;
+    adjacent unknown characters are one piece.
 
     Args:
         scores: The score of each piece, by its id.
@@ -151,7 +151,8 @@ class Unigram:
     ):
         self._trie = Trie(pieces)
         self._scores = np.array(scores)
-        # The scores of what is not a piece: a single character is unknown.
+        # The scores of what is not a piece: only a single character can be
+        # unknown.
         self._unknown = np.full(self._trie.longest, -np.inf)
         self._unknown[-1] = min(scores) - 10
         self._unk_id = unk_id
@@ -222,8 +223,8 @@ class Unigram:
 class WordPiece:
     """Takes the longest piece that a word begins with, again and again.
 
-    As in google-research/bert, tokenization.py. A word that does not consist of
-    pieces, or is too long, is unknown.
+    It splits as google-research/bert, tokenization.py, does. A word that does
+    not consist of pieces, or is too long, is unknown.
 
     Args:
         pieces: The pieces with their ids; ## marks pieces inside of words.
@@ -282,9 +283,10 @@ class WordPiece:
 
 
 class KnownWords(tf.Module):
-    """A model that looks up the words that it splits into one piece.
+    """A piece model with a look-up table for words that are one piece.
 
-    Most words of a text are one piece, and looking them up is much faster.
+    Most words of a text are one piece, and a look-up is much faster than a
+    split.
     """
 
     def __init__(
@@ -315,7 +317,7 @@ class KnownWords(tf.Module):
         others, index = tf.unique(words[is_other])
         others = self._model(others)
         rows = tf.where(is_other)
-        # The rows of the others come after the rows of all words.
+        # The rows of words outside the table come after the rows of all words.
         rows = tf.tensor_scatter_nd_update(
             tf.range(tf.size(ids)), rows, index + tf.size(ids)
         )

@@ -12,7 +12,7 @@ from keras_bert.text.unicode_data import NUM_CODES
 
 
 class Trie:
-    """Pieces as paths of code points that begin at node 0."""
+    """A trie of pieces: each is a path of code points that begins at node 0."""
 
     def __init__(self, pieces: Mapping[str, int]):
         self.longest = max(map(len, pieces), default=1)
@@ -53,7 +53,8 @@ class Trie:
             nodes: The node from which each path begins, int64 [C].
 
         Returns:
-            The index where each piece begins, its length and id, int32 [P].
+            For each piece, the index at which it begins, its length and its id,
+            all int32 [P].
         """
 
         codes = tf.pad(codes, [[0, self.longest]])
@@ -99,7 +100,8 @@ class Chars(NamedTuple):
         places: The index of each character in its word, int32.
         room: The number of characters from each one to the end of its word,
             int32.
-        byte_ends: The byte of the word at which each character ends, int32.
+        byte_ends: The byte offset in the word at which each character ends,
+            int32.
         lengths: The number of characters of each word, int32 [W].
         splits: The index of the first character of each word, int32 [W].
     """
@@ -134,10 +136,11 @@ class Chars(NamedTuple):
         )
 
     def walk(self, begins: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
-        """Returns the indices of all characters on a way, in ascending order.
+        """Returns the indices of characters on paths, in ascending order.
 
-        The ways start at `begins`. `steps` is the step from each character to
-        the next one on a way, int32 [C]; a step of 0 ends the way.
+        A path starts at each index in `begins`. `steps`, int32 [C], is the
+        distance from each character to the next character on its path; 0 ends
+        the path.
         """
 
         def go(places: tf.Tensor, found: tf.Tensor) -> tuple:

@@ -13,7 +13,7 @@ class Pieces(NamedTuple):
 
     Attributes:
         ids: The ids of the pieces, int32.
-        ends: The byte of the word at which each piece ends, int32.
+        ends: The byte offset in the word at which each piece ends, int32.
     """
 
     ids: tf.RaggedTensor
@@ -21,7 +21,7 @@ class Pieces(NamedTuple):
 
     @property
     def starts(self) -> tf.RaggedTensor:
-        """The byte of the word at which each piece begins, int32."""
+        """The byte offset in the word at which each piece begins, int32."""
         is_first = begins_row(self.ends.value_rowids())
         before = tf.roll(self.ends.values, 1, 0)
         return self.ends.with_values(tf.where(is_first, 0, before))
@@ -50,12 +50,14 @@ def fill_lists(
     step: Callable[..., tuple],
     values: Sequence[Any],
 ) -> list[tf.Tensor]:
-    """Runs a loop that fills lists; returns what each one holds, int32 [N].
+    """Runs a loop that fills lists; returns the content of each, int32 [N].
 
-    A step takes the values and the lists, and returns new ones. It adds to a
-    list with `pushed`.
+    `number` is the number of lists, which are empty at first. `goes_on` and
+    `step` take the values and the lists. A step returns new values and lists;
+    it adds to a list with `pushed`.
     """
-    # A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
+    # A graph with a tf.TensorArray would have an attribute that TensorFlow 2.12
+    # lacks.
     empty = tf.raw_ops.EmptyTensorList(
         element_shape=[-1], max_num_elements=-1, element_dtype=tf.int32
     )

@@ -25,9 +25,10 @@ class Words(NamedTuple):
 
     Attributes:
         words: Strings [B, (words)].
-        starts: The byte of the text at which each word begins, int32 [W].
-        num_more: The number of bytes that each word has more than its part of
-            the text, all at its beginning, int32 [W].
+        starts: The byte offset in the text at which each word begins, int32
+            [W].
+        num_more: The number of bytes at the beginning of each word that are not
+            in the text, int32 [W].
     """
 
     words: tf.RaggedTensor
@@ -37,9 +38,9 @@ class Words(NamedTuple):
     def places(
         self, rows: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Spans in words -> spans in texts; `rows` is the index of each word.
+        """Byte spans in words -> byte spans in texts.
 
-        All are in bytes.
+        `rows` is the index of each span's word.
         """
         begin, more = (tf.gather(x, rows) for x in (self.starts, self.num_more))
         # A mark that was put before a text counts as part of its first
@@ -51,10 +52,10 @@ class Words(NamedTuple):
 
 
 class ByteLevel:
-    """Splits as GPT-2 does, by the expression in its `encoder.py`.
+    """Splits texts by the regular expression in GPT-2's `encoder.py`.
 
-    A word is one of three: a run of letters, of numbers or of other characters,
-    with the space before it; a run of the other white space; or a contraction
+    A word is one of three: a run of letters, numbers or other characters, with
+    the space before it; a run of the remaining white space; or a contraction
     such as 's.
     """
 
@@ -74,7 +75,8 @@ class ByteLevel:
         if self._adds_space:
             needs = ~tf.strings.regex_full_match(texts, "(?s) .*|")
             texts = tf.where(needs, tf.strings.join([" ", texts]), texts)
-        # The last of several blanks before a word is a word, or belongs to it.
+        # The last of several blanks before a word belongs to the word, or is a
+        # word of its own.
         cut = tf.strings.regex_replace(
             texts, self._blanks, rb"\1" + CUT + rb"\2"
         )
@@ -146,7 +148,7 @@ class Metaspace:
 
 @functools.cache
 def _kinds() -> np.ndarray:
-    """Returns the kind of each code point."""
+    """Returns the kind of each code point, such as _LETTER."""
     kinds = np.zeros(sys.maxunicode + 1, np.int32)
     for code in unicode_data.assigned():
         category = unicodedata.category(chr(code))
@@ -160,7 +162,7 @@ def _kinds() -> np.ndarray:
 
 
 def _is_mark() -> np.ndarray:
-    """Returns whether each code point is a punctuation mark for BERT."""
+    """Returns whether BERT takes each code point for punctuation, bool."""
     is_mark = np.zeros(sys.maxunicode + 1, bool)
     for code in unicode_data.assigned():
         char = chr(code)

@@ -35,8 +35,8 @@ def split(
     """Splits texts [B] at delimiters; those that match `kept` are parts too.
 
     The library is tensorflow-text, or None for plain TensorFlow. Returns ragged
-    [B, (parts)]: the parts, and the byte at which each starts. The operation in
-    tensorflow-text stops at a NUL.
+    [B, (parts)]: the parts, and the byte offset at which each part starts. The
+    operation in tensorflow-text stops at a NUL.
     """
     if library:
         return library.regex_split_with_offsets(texts, delimiters, kept)[:2]
@@ -69,9 +69,9 @@ def parts_of(texts: tf.Tensor, cut: str | bytes = CUT) -> tf.RaggedTensor:
 
 
 def byte_starts(parts: tf.RaggedTensor) -> tf.Tensor:
-    """Returns the byte of the text at which each part begins, int32.
+    """Returns the byte offset of each part in its text, int32.
 
-    Takes all parts of each text.
+    `parts` must hold all parts of each text, without gaps.
     """
     starts = tf.cumsum(tf.strings.length(parts.values), exclusive=True)
     firsts = tf.gather(parts.row_starts(), parts.value_rowids())
@@ -93,14 +93,14 @@ def num_bytes(codes: tf.Tensor) -> tf.Tensor:
 
 
 def begins_row(rows: tf.Tensor) -> tf.Tensor:
-    """Returns whether each value is the first one of its row, [N]."""
+    """Returns whether each value is the first in its row, bool [N]."""
     return tf.concat([[-1], rows[:-1]], axis=0) != rows
 
 
 def find_sorted(
     keys: np.ndarray, values: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the index of each value in sorted keys, and if it is there."""
+    """Returns each value's index in sorted keys, and whether it is a key."""
     places = tf.minimum(tf.searchsorted(keys, values), len(keys) - 1)
     return places, tf.gather(keys, places) == values
 

@@ -44,7 +44,7 @@ _on_strings = tf.function(
 
 
 class TextSplitter(tf.Module):
-    """Cleans texts, and splits clean texts into a tokenizer.json's pieces.
+    """Cleans texts, and splits clean texts into pieces, by a tokenizer.json.
 
     It has the attributes and methods of `WordPieceSplitter`.
 
@@ -106,7 +106,10 @@ class TextSplitter(tf.Module):
     def trim(
         self, columns: Sequence[tf.RaggedTensor]
     ) -> Sequence[tf.RaggedTensor]:
-        """Leaves spaces out of spans in characters, if the file says so."""
+        """Returns the ids and spans, without outer spaces if `trims` is True.
+
+        The spans are in characters.
+        """
         if not self.trims:
             return columns
         ids, starts, ends = (x.values for x in columns)
@@ -146,7 +149,7 @@ def byte_of_chars() -> dict[str, int]:
 
 
 def bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
-    """Returns what each id stands for in a text."""
+    """Returns the bytes that each id stands for in a text."""
     if json.model["type"] != "BPE":
         return [x.replace(META, " ").encode() for x in tokenizer.vocab]
     names = byte_of_chars()
@@ -218,7 +221,7 @@ def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:
     if missing := [x for x in names if x not in json.vocab]:
         raise InputError(
             f"{json.file} has no token for {len(missing)} of the 256 bytes; "
-            "give a tokenizer whose BPE is on bytes."
+            "give a byte-level BPE tokenizer."
         )
     ids = {x: json.vocab[name] for name, x in names.items()}
     merges: dict[tuple[int, int], int] = {}

@@ -113,12 +113,12 @@ class BertTokenizer(TokenizerBase, tf.Module):
         return TokensWithOffsets.of_chars(texts, *self._splitter.trim(columns))
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
-        """Ids [B, (tokens)] -> strings [B]: words with one space between."""
+        """Ids [B, (tokens)] -> strings [B]: words separated by one space."""
         return self._splitter.detokenize(ids)
 
 
 class PortableTokenizer(BertTokenizer):
-    """Like `BertTokenizer`, but always in plain TensorFlow; the ids are equal.
+    """Like `BertTokenizer`, with the same ids, but always in plain TensorFlow.
 
     A SavedModel with it loads without tensorflow-text.
 

@@ -1,9 +1,9 @@
 """The files of a folder -> its vocabulary and the settings of its tokenizer.
 
-They are read as transformers 5's AutoTokenizer reads them: `tokenizer.json` or,
-without it, `vocab.txt`, `added_tokens.json` and `special_tokens_map.json`; and
-in both cases `tokenizer_config.json`. Each key is used, is known to change
-nothing, or is refused.
+The files are read as in transformers 5's AutoTokenizer. `tokenizer_config.json`
+is always read. So is `tokenizer.json` or, without it, `vocab.txt`,
+`added_tokens.json` and `special_tokens_map.json`. Each key is used, is known to
+change nothing, or is refused.
 """
 
 import dataclasses
@@ -37,8 +37,8 @@ from keras_bert.text.tokenizer_sources import (
 _JSON, _VOCAB = "tokenizer.json", "vocab.txt"
 _MODEL, _ADDED = "config.json", "added_tokens.json"
 _MAP = "special_tokens_map.json"
-# These do what tokenizer.json says. BERT's classes take only the pieces and the
-# added tokens from it, and the rest from tokenizer_config.json.
+# These classes follow tokenizer.json. BERT's classes read only the pieces and
+# the added tokens from it, and the rest from tokenizer_config.json.
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
 _OF_BYTES = ("RobertaTokenizer", "RobertaTokenizerFast")
 _WITHOUT_WORD_PIECES = (
@@ -52,14 +52,14 @@ _WITHOUT_SEGMENTS = (
     *_WITH_TWO_SEPARATORS,
     *_GENERIC,
 )
-# The class where no file names one. For other families, it is BERT's.
+# The tokenizer class of a family if no file names one; BERT's for the others.
 _CLASS_OF_FAMILY = {
     "distilbert": "DistilBertTokenizer",
     "mpnet": "MPNetTokenizer",
     "roberta": "RobertaTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
 }
-# The values with which text is split as by BERT's tokenizer.
+# The values that this package supports. Another value may change the tokens.
 _CHOICES = {
     "tokenizer_class": (
         *("BertTokenizer", "BertTokenizerFast"),
@@ -82,10 +82,10 @@ _KEYS_OF_HUB = ("added_tokens_decoder", "model_input_names", *_SPECIAL)
 _KEYS_OF_OURS: Known = dict.fromkeys(
     field.name for field in dataclasses.fields(TokenizerSettings)
 )
-# What `TokenizerSettings.to_json` has always written.
+# The keys that `TokenizerSettings.to_json` has always written.
 _OLD_KEYS = {*CASE, "model_max_length", "tokenizer_class"}
 _USED = ("truncation_side", OURS, *_OLD_KEYS, *_CHOICES, *_KEYS_OF_HUB)
-# These change no token of one text or pair.
+# Keys that do not change the tokens of a text or a pair.
 _HARMLESS = """
     _commit_hash _from_auto _name_or_path add_prefix_space auto_map backend
     cache_dir chat_template clean_up_tokenization_spaces device_map errors
@@ -100,7 +100,7 @@ _KEYS: Known = dict.fromkeys([*_USED, *_HARMLESS])
 
 
 def vocab_in(folder: Path) -> Path | None:
-    """Returns the file with the vocabulary of a folder, if there is one.
+    """Returns the file with the vocabulary of a folder, or None.
 
     Raises InputError if its `tokenizer_config.json` is damaged.
     """
@@ -115,11 +115,13 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     """Returns the fields of `TokenizerSettings` that a folder sets, as JSON.
 
     Args:
-        folder: The folder.
-        file: A `tokenizer.json`, if no other file is to be read.
+        folder: The folder with the files.
+        file: The only file to read, a `tokenizer.json`; by default, all files
+            are read.
 
     Raises:
-        InputError: If a file is damaged, or asks for what cannot be done here.
+        InputError: If a file is damaged, or has a setting that this package
+            does not support.
     """
     config, model, special, added = (
         {} if file else read_json(folder / name, is_needed=False)
@@ -150,8 +152,8 @@ def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
     """Returns the word pieces of a `vocab.txt`.
 
     As in google-research/bert, lines end with LF, and white space around a
-    piece is removed. In a Hub file, they end with LF, CR or both, and white
-    space stays, as in transformers.
+    piece is removed. In a Hub file, as in transformers, lines end with LF, CR
+    or both, and white space is kept.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -170,9 +172,9 @@ def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
 
 
 def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
-    """A tokenizer -> the text files from which transformers makes it.
+    """Returns the files from which transformers makes a tokenizer, by name.
 
-    transformers takes the name of a special token in a text for that token.
+    transformers reads the name of a special token in a text as that token.
     """
     settings = tokenizer.settings
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
@@ -206,7 +208,7 @@ def _values_of_hub(
         raise InputError(
             f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
             f"says {adds_space}, so libraries read the first word of a text in "
-            "different ways; write the value of the training into both files."
+            "different ways; write the value used in training into both files."
         )
     # Without tokenizer_config.json, tokenizer.json decides.
     is_of_bert = not json or json.is_of_bert
@@ -313,8 +315,8 @@ def _check_choices(values: dict, file: Path) -> None:
 
 def _refused_choice(file: Path, name: str, value: Any) -> InputError:
     return InputError(
-        f"{file} has {name}: {value!r}, which splits text in another way than "
-        "its vocabulary; give the tokenizer.json of the checkpoint."
+        f"{file} has {name}: {value!r}, which does not match its vocabulary; "
+        "give the tokenizer.json of the checkpoint."
     )
 
 

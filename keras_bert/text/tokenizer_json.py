@@ -15,7 +15,7 @@ from typing import Any, Self
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer_settings import AddedToken
 
-# The values that a key may have beside null; None for any value.
+# The values that a key may have besides null; None for any value.
 Known = Mapping[str, Sequence[Any] | None]
 # With one of these values, an unknown key turns nothing on.
 _NOTHING: tuple[Any, ...] = (None, False, "", [], {})
@@ -27,7 +27,7 @@ _KEYS_OF_MODEL: Known = {
     **dict.fromkeys("type unk_token vocab max_input_chars_per_word".split()),
     "continuing_subword_prefix": ("##",),
 }
-# What a normalizer calls the settings.
+# A normalizer's names for the settings -> our names.
 _CASE = {
     "lowercase": "do_lower_case",
     "strip_accents": "strip_accents",
@@ -49,7 +49,8 @@ _OTHER_MODELS: Mapping[str, Known] = {
     "Unigram": dict.fromkeys(["type", "unk_id", "vocab"]),
     "BPE": dict.fromkeys(["type", "unk_token", "vocab", "merges"]),
 }
-# The score of a new piece is at least this much above its parts' sum.
+# The score of a new piece is at least this much above the sum of its parts'
+# scores.
 _MORE = 0.1
 
 
@@ -58,8 +59,8 @@ class TokenizerJson:
 
     Attributes:
         values: The values of the file.
-        vocab: The pieces with their ids.
-        added_tokens: The tokens that were added.
+        vocab: The id of each piece, by piece.
+        added_tokens: The tokens that were added to the vocabulary.
         truncation_side: The side on which a long text is cut.
         is_of_bert: Whether the model is WordPiece.
 
@@ -68,7 +69,7 @@ class TokenizerJson:
     """
 
     def __init__(self, file: Path, values: dict[str, Any] | None = None):
-        """Reads a file, or takes the values that it would have."""
+        """Reads a file, or takes the values that the file would have."""
         self.file = file
         with damage_named(file):
             self.values = values or json.loads(file.read_bytes())
@@ -104,16 +105,16 @@ class TokenizerJson:
         return [values] if values else []
 
     def with_vocab(self, vocab: Sequence[str]) -> Self:
-        """Returns a tokenizer with some of the pieces, which get new ids.
+        """Returns a copy with only the pieces in `vocab`, which get new ids.
 
         Raises InputError if pieces depend on each other, as in BPE.
         """
         model, ids = dict(self.model), {x: i for i, x in enumerate(vocab)}
         if model["type"] == "BPE":
             raise InputError(
-                f"{self.file} has a BPE model, whose pieces are made of each "
-                "other, so none can be removed; give a tokenizer of another "
-                "model."
+                f"{self.file} has a BPE model, whose pieces are built from "
+                "each other, so none can be removed; give a tokenizer of "
+                "another model."
             )
         if model["type"] == "Unigram":
             scores = dict(model["vocab"])
@@ -143,14 +144,15 @@ class TokenizerJson:
     def with_joins(
         self, joins: Mapping[str, Sequence[str]], first_id: int
     ) -> Self:
-        """Returns a tokenizer with more pieces, which join others.
+        """Returns a copy with new pieces, which join old pieces.
 
         In a Unigram model, the score of a new piece is a little higher than the
-        sum of its parts' scores, so it is chosen where they were. In BPE, a new
-        piece has two parts, which are joined after all others.
+        sum of its parts' scores, so it is chosen where its parts were chosen
+        before. In BPE, a new piece has two parts, which are joined after all
+        old merges.
 
-        Raises InputError if the model is another one, or has added tokens
-        where the ids of new pieces would be.
+        Raises InputError if the model is neither Unigram nor BPE, or if added
+        tokens have the ids that the new pieces would get.
         """
         model = dict(self.model)
         if model["type"] == "BPE":
@@ -162,16 +164,16 @@ class TokenizerJson:
         elif model["type"] == "Unigram" and len(model["vocab"]) == first_id:
             scores = dict(model["vocab"])
             for i, (piece, parts) in enumerate(joins.items()):
-                # The first pieces get the most, so that no two splits of a word
-                # are equally good.
+                # Earlier pieces get a larger bonus, so that no two splits of a
+                # word are equally good.
                 more = _MORE * (2 - i / len(joins))
                 scores[piece] = sum(scores[x] for x in parts) + more
             model["vocab"] = [[*x] for x in scores.items()]
         else:
             raise InputError(
                 f"No piece can be added to {self.file}; give a checkpoint "
-                "whose tokenizer has pieces of BERT, of BPE, or of Unigram "
-                "with no added tokens after its pieces."
+                "with a WordPiece or BPE tokenizer, or with a Unigram "
+                "tokenizer that has no added tokens after its pieces."
             )
         return type(self)(self.file, self.values | {"model": model})
 
@@ -183,9 +185,10 @@ class TokenizerJson:
 
     @property
     def pieces_to_keep(self) -> set[str]:
-        """The pieces without which other pieces would be chosen differently.
+        """The pieces without which words would be split in other ways.
 
-        In a Unigram model, the lowest score sets the score of what is unknown.
+        In a Unigram model, the lowest score determines the score of unknown
+        characters.
         """
         if self.model["type"] != "Unigram":
             return set()
@@ -203,9 +206,9 @@ class TokenizerJson:
                 kind = kind or expected
             if kind != expected:
                 raise InputError(
-                    f"The {step} of {self.file} is {kind}, but that of BERT "
-                    f"is {expected}, which splits text in another way; give a "
-                    "checkpoint with a tokenizer of BERT."
+                    f"The {step} of {self.file} is {kind}, but BERT's is "
+                    f"{expected}, which splits text in another way; give a "
+                    "checkpoint with a BERT tokenizer."
                 )
         check_keys(self.model, _KEYS_OF_MODEL, self.file)
 
@@ -272,12 +275,13 @@ class TokenizerJson:
 
 
 def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
-    """A tokenizer -> a `tokenizer.json` for many programming languages.
+    """Returns a tokenizer's `tokenizer.json`, for many programming languages.
 
-    It adds [CLS] and [SEP], and neither truncates nor pads; the `added` tokens
-    are found in a text before it is split. The ids are the same as in this
-    package, except in texts with some rare characters: ideographs of extension
-    E, and punctuation of Unicode 11 and newer.
+    A tokenizer from this file adds [CLS] and [SEP], and neither truncates nor
+    pads. It finds the `added` tokens in a text before it splits the text. The
+    ids are the same as in this package, except in texts with some rare
+    characters: ideographs of extension E, and punctuation of Unicode 11 and
+    newer.
     """
     settings = tokenizer.settings
     special, segment = settings.special_tokens, settings.second_segment
@@ -320,13 +324,13 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
 
 
 def _compact(values: dict[str, Any]) -> str:
-    """Returns JSON in a third of the bytes of indented ASCII."""
+    """Returns compact JSON, which has a third of the size of indented ASCII."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _normalizer(lowers: bool, strips_accents: bool, splits_cjk: bool) -> dict:
-    # The cleaning and the removal of accents that are built into `tokenizers`
-    # treat private characters and some scripts differently.
+    # The built-in cleaning and removal of accents in `tokenizers` treat private
+    # characters and some scripts differently.
     normalizers = [
         _replace(r"[\t\n\r\p{Zs}]", " "),
         _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),

@@ -1,4 +1,4 @@
-"""What a tokenizer does to a text: all that a folder says about it."""
+"""The settings of a tokenizer: all that the files of a folder say about it."""
 
 import dataclasses
 import json
@@ -64,7 +64,7 @@ class AddedToken(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings(CheckedSettings):
-    """Settings that a checkpoint was trained with, in Hugging Face's terms.
+    """The settings of a checkpoint's tokenizer, with Hugging Face's names.
 
     Example:
         >>> settings = keras_bert.text.TokenizerSettings(do_lower_case=False)
@@ -91,11 +91,11 @@ class TokenizerSettings(CheckedSettings):
             2.
         truncation_side: The side on which a long text is cut: "right", where
             it ends, or "left".
-        is_of_hub: Whether transformers' rules hold where google-research/bert
-            has other ones. If both texts of a pair are too long and have room
-            for an odd number of tokens, the longer one keeps one token more, or
-            the second if they are equally long. Lines of vocab.txt are not
-            stripped.
+        is_of_hub: Whether transformers' rules apply where the rules of
+            google-research/bert differ. Lines of vocab.txt are then not
+            stripped. If both texts of a pair are cut and the room for them is
+            an odd number of tokens, the longer text keeps one token more, or
+            the second if both are equally long.
     """
 
     do_lower_case: bool = True
@@ -111,7 +111,8 @@ class TokenizerSettings(CheckedSettings):
     is_of_hub: bool = False
 
     def __repr__(self) -> str:
-        # Part of the fingerprints of runs; the first fields are always there.
+        # This is part of a run's fingerprint, so it must not change. The first
+        # fields are always in it.
         values = [f"{x}={getattr(self, x)!r}" for x in self.to_values()]
         return f"TokenizerSettings({', '.join(values)})"
 
@@ -160,7 +161,7 @@ class TokenizerSettings(CheckedSettings):
     def to_json(self, model_max_length: int, **more: Any) -> str:
         """Returns a `tokenizer_config.json`; `more` are further keys.
 
-        What Hugging Face has no key for is under the key `keras_bert`.
+        Settings for which Hugging Face has no key are under `keras_bert`.
         """
         ours = self.to_values()
         values = {name: ours.pop(name) for name in CASE} | {

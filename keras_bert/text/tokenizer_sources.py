@@ -14,14 +14,14 @@ from keras_bert.text.tokenizer_json import TokenizerJson, damage_named
 SENTENCEPIECE, VOCAB_JSON = "sentencepiece.bpe.model", "vocab.json"
 CONFIG, _MERGES = "tokenizer_config.json", "merges.txt"
 _META = {"type": "Metaspace", "replacement": "\u2581"}
-_UNIGRAM = 1  # of a TrainerSpec
+_UNIGRAM = 1  # the model_type in a TrainerSpec
 
 
 def read_tokenizer(file: Path) -> TokenizerJson:
     """Reads a `tokenizer.json`, or the files from which one is made.
 
-    These are `sentencepiece.bpe.model` of XLM-RoBERTa, and `vocab.json` with
-    `merges.txt` of RoBERTa.
+    Such files are XLM-RoBERTa's `sentencepiece.bpe.model`, and RoBERTa's
+    `vocab.json` with `merges.txt`.
 
     Raises InputError if the file is damaged or of another kind.
     """
@@ -37,8 +37,8 @@ def read_tokenizer(file: Path) -> TokenizerJson:
 def _of_sentencepiece(file: Path) -> dict[str, Any]:
     if file.name != SENTENCEPIECE:
         raise InputError(
-            f"{file} may have the special tokens of several families; give the "
-            "tokenizer.json of the checkpoint."
+            f"The name of {file} does not say which special tokens it needs; "
+            "give the tokenizer.json of the checkpoint."
         )
     fields = [*_fields(file.read_bytes())]
     pieces = [_piece(value) for number, value in fields if number == 1]
@@ -46,8 +46,8 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
     (rules,) = (dict(_fields(x)) for number, x in fields if number == 3)
     if trainer.get(3, _UNIGRAM) != _UNIGRAM or not rules.get(2):
         raise InputError(
-            f"{file} is not a Unigram model with rules for characters; give "
-            "the tokenizer.json of the checkpoint."
+            f"{file} is not a Unigram model with rules that normalize text; "
+            "give the tokenizer.json of the checkpoint."
         )
     # fairseq has other special tokens, and so other ids.
     names = ["<s>", "<pad>", "</s>", "<unk>"]

@@ -1,8 +1,8 @@
-"""Where the package `tokenizers` has another Unicode version than Python.
+"""Characters for which `tokenizers` and Python have different Unicode versions.
 
-Python 3.11 knows Unicode 14, newer ones know more. `tokenizers` 0.23 splits by
-Unicode 16 and newer, and normalizes by Unicode 9 or 8. These are ranges of code
-points, in hexadecimal.
+Python 3.11 knows Unicode 14; newer releases know more. `tokenizers` 0.23 splits
+by Unicode 16 and newer, and normalizes by Unicode 9 or 8. The tables hold
+ranges of code points, in hexadecimal.
 """
 
 import functools
@@ -12,7 +12,7 @@ import numpy as np
 
 NUM_CODES = 2**21  # more than there are code points
 
-# Letters after Unicode 14.
+# Letters that are newer than Unicode 14.
 LETTERS = """
     1c89-1c8a a7cb-a7cd a7da-a7dc 105c0-105f3 10d4a-10d65 10d6f-10d85
     10ec2-10ec4 1123f-11240 11380-11389 1138b 1138e 11390-113b5 113b7 113d1
@@ -21,7 +21,7 @@ LETTERS = """
     1e030-1e06d 1e4d0-1e4eb 1e5d0-1e5ed 1e5f0 2b739 2ebf0-2ee5d 31350-323af
 """
 
-# Numbers after Unicode 14.
+# Numbers that are newer than Unicode 14.
 NUMBERS = """
     10d40-10d49 116d0-116e3 11bf0-11bf9 11f50-11f59 16130-16139 16d70-16d79
     1ccf0-1ccf9 1d2c0-1d2d3 1e4f0-1e4f9 1e5f1-1e5fa
@@ -43,7 +43,7 @@ NOT_JOINING = """
     1a63-1a64 aa7b aa7d 11720-11721
 """
 
-# Marks and characters with a decomposition after Unicode 9.
+# Marks, and characters with a decomposition, that are newer than Unicode 9.
 NOT_NORMALIZED = """
     7fd 897-89f 8ca-8d3 9fe c3c d3b-d3c eba ece 1715 1abf-1aeb 1df6-1dfa
     32ff a7f2-a7f4 a82c ab69 10781-10785 10787-107b0 107b2-107ba 10d24-10d27
@@ -76,10 +76,10 @@ NEW_PUNCTUATION = """
     11c70-11c71 11ef7-11ef8 11fff 12ff1-12ff2 16e97-16e9a 16fe2 1e95e-1e95f
 """
 
-# Format characters that they do not remove.
+# Format characters that these steps do not remove.
 NEW_FORMATS = "890-891 8e2 110cd 13430-1345f"
 
-# What they take for Chinese characters.
+# What these steps take for Chinese characters.
 IDEOGRAPHS = """
     3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf
     2f800-2fa1f
@@ -106,7 +106,7 @@ def codes_in(ranges: str) -> list[int]:
 
 
 def pattern_of(mask: np.ndarray) -> str:
-    """Returns the pattern of one of these code points, bool [0x110000]."""
+    """Returns a pattern for one code point of a mask, bool [0x110000]."""
     changes = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     ranges = (
         rf"\x{{{x:x}}}-\x{{{y - 1:x}}}" for x, y in changes.reshape(-1, 2)

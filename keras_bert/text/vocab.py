@@ -1,4 +1,4 @@
-"""vocab.txt or tokenizer.json -> the word pieces, and what a tokenizer knows.
+"""vocab.txt or tokenizer.json -> word pieces and a tokenizer's settings.
 
 vocab.txt has one word piece per line; its id is the line number, from 0.
 """
@@ -36,7 +36,7 @@ class TokenizerBase:
             order of their ids.
         do_lower_case: Whether text is lower-cased; by default as the
             tokenizer.json says, or True without one. The log warns if the
-            vocabulary looks like one of the other case.
+            vocabulary looks like the other case.
         settings: The other fields of `TokenizerSettings`; by default as the
             tokenizer.json sets them.
 
@@ -58,7 +58,7 @@ class TokenizerBase:
         if do_lower_case is not None:
             settings["do_lower_case"] = do_lower_case
         self.settings = TokenizerSettings(**settings)
-        # A copy of a tokenizer, such as a worker's, has the file's content.
+        # A copy of a tokenizer, such as a worker's, gets the file's content.
         json: TokenizerJson | None = None
         if isinstance(vocab_file, TokenizerJson):
             json = vocab_file
@@ -73,8 +73,8 @@ class TokenizerBase:
                     )
         if json and not json.is_of_bert and self.settings.do_lower_case:
             raise InputError(
-                f"{json.file} says how it changes text, so do_lower_case=True "
-                "has no effect; leave it out."
+                f"{json.file} already defines how text is changed, so "
+                "do_lower_case=True has no effect; leave it out."
             )
         # MPNet's word pieces are found as in transformers.
         is_other = self.settings.pair_separators == 2
@@ -86,7 +86,7 @@ class TokenizerBase:
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, self.special_tokens
         )
-        # A copy of a tokenizer, such as a worker's, has a tuple.
+        # A copy of a tokenizer, such as a worker's, gets a tuple.
         if not (self.json or isinstance(vocab_file, tuple)):
             _check_case(self.pieces, vocab_file, self.do_lower_case)
 
@@ -106,7 +106,7 @@ class TokenizerBase:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self:
-        """Returns the tokenizer whose `sidecars` are in a local folder."""
+        """Returns the tokenizer whose files are in a local folder."""
         values = tokenizer_files.read_values(folder)
         settings = TokenizerSettings.from_values(values, folder)
         file = tokenizer_files.vocab_in(folder) or folder / "vocab.txt"
@@ -124,7 +124,7 @@ class TokenizerBase:
         return self.from_settings(vocab, settings)
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:
-        """Returns the text files that belong beside a model's weights."""
+        """Returns the tokenizer's text files for a model's folder, by name."""
         if self.json:
             return tokenizer_files.hub_files(self, model_max_length)
         return {
@@ -133,10 +133,10 @@ class TokenizerBase:
         }
 
     def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
-        """Returns the tokens that are found before a text is split, by id.
+        """Returns the tokens that are found before a text is split.
 
-        `special` says whether [CLS] and the other special tokens are among
-        them; by default, the settings decide.
+        They are sorted by id. `special` says whether they include [CLS] and
+        the other special tokens; by default, the settings decide.
         """
         if special is None:
             special = self.settings.special_tokens_in_text
@@ -164,7 +164,7 @@ class TokenizerBase:
 
     @property
     def continues_word(self) -> list[bool]:
-        """Whether each id is a piece inside a word, by id."""
+        """For each id, whether its piece continues a word."""
         if self.json is None or self.json.is_of_bert:
             return [piece.startswith("##") for piece in self.vocab]
         mark = "\u2581" if self.json.model["type"] == "Unigram" else "\u0120"
@@ -189,11 +189,11 @@ class TokenizerBase:
 def load_vocab(
     path: VocabFile, settings: TokenizerSettings | None = None
 ) -> list[str]:
-    """Reads a `vocab.txt` or a `tokenizer.json`.
+    """Returns the word pieces in a `vocab.txt` or a `tokenizer.json`.
 
-    It also takes the word pieces themselves. Raises InputError if one of the
-    special tokens is missing, a piece is there twice, or an added token of the
-    settings does not fit.
+    `path` can be the word pieces themselves. Raises InputError if a special
+    token is missing, a piece occurs twice, or an added token does not have the
+    id in the settings.
     """
     settings = settings or TokenizerSettings()
     if isinstance(path, (list, tuple)):
@@ -213,14 +213,14 @@ def load_vocab(
             pieces = tokenizer_files.read_pieces(
                 path, is_of_hub=settings.is_of_hub
             )
-    # In other families, pieces mark where a word begins, not where it goes on.
+    # In other families, a mark shows where a word begins, not where it goes on.
     is_json = str(path).endswith(_OF_JSON)
     marks = {} if is_json else {"\u2581": "SentencePiece", "\u0120": "BPE"}
     for mark, family in marks.items():
         if 10 * sum(x.startswith(mark) for x in pieces) > len(pieces):
             raise InputError(
-                f"The vocabulary {path} is one of {family}: many pieces begin "
-                f"with {mark!r}. BERT marks a piece inside a word with ##; "
+                f"{path} is a {family} vocabulary: many pieces begin with "
+                f"{mark!r}. BERT marks a piece inside a word with ##; "
                 "give the tokenizer.json that belongs to it."
             )
     vocab = [*pieces, *_behind(pieces, settings)]
@@ -235,20 +235,20 @@ def load_vocab(
     if missing:
         raise InputError(
             f"The vocabulary {path} has no {', '.join(missing)}, "
-            "which BERT needs, each on a line of its own. If the vocabulary "
-            "has other names for them, give SpecialTokens."
+            "which BERT needs, one per line. If the vocabulary has other names "
+            "for them, give SpecialTokens."
         )
     ((first, num_lines),) = collections.Counter(vocab).most_common(1)
     if num_lines > 1:
         raise InputError(
             f"The vocabulary {path} has {first!r} on {num_lines} lines, but "
-            "a word piece has one id; keep one of them."
+            "a word piece has one id; keep one of these lines."
         )
     return pieces
 
 
 def capitals_of(pieces: Iterable[str]) -> list[str]:
-    """Returns the pieces with a capital, without [CLS] and the like."""
+    """Returns the pieces with a capital letter, except [CLS] and the like."""
     return [p for p in pieces if p != p.lower() and not p.startswith("[")]
 
 
@@ -262,7 +262,7 @@ def _check_case(
     pieces: Sequence[str], vocab_file: Any, do_lower_case: bool
 ) -> None:
     capitals = capitals_of(pieces)
-    # An uncased vocabulary may have a few, such as added pieces.
+    # An uncased vocabulary may have a few capitals, such as in added pieces.
     limit = len(pieces) / 20 if do_lower_case else 0
     if (len(capitals) > limit) == do_lower_case:
         logging.warning(

@@ -20,7 +20,7 @@ from keras_bert.text.words import clean_text, split_words
 
 _LINES_PER_CALL = 10_000
 _WORDS_PER_CALL = 100_000
-# Bounds the memory: this many different words take about 500 MB.
+# Limits the memory: this many different words take about 500 MB.
 _MAX_WORDS = 4_000_000
 
 
@@ -56,7 +56,7 @@ def learn_vocab(
         The vocabulary.
 
     Raises:
-        InputError: If the text has no word, or the size is below 100, or
+        InputError: If the text has no word, if `vocab_size` is below 100, or if
             tensorflow-text is not installed.
     """
     require_tensorflow_text("Learning a vocabulary")
@@ -82,8 +82,9 @@ def learn_vocab(
     max_characters = vocab_size // 4
     if len(characters) > max_characters:
         logging.warning(
-            "The text has %d different characters; a word with any but the %d "
-            "most frequent becomes [UNK]. A larger vocab_size keeps more.",
+            "The text has %d different characters; only the %d most frequent "
+            "are kept, and a word with any other becomes [UNK]. A larger "
+            "vocab_size keeps more.",
             len(characters),
             max_characters,
         )
@@ -101,7 +102,10 @@ def learn_vocab(
 
 
 def _drop_rarest(vocab: list[str], num_dropped: int) -> list[str]:
-    """Drops the rarest pieces that are longer than a character."""
+    """Returns the vocabulary without its rarest pieces.
+
+    Pieces of one character are not dropped.
+    """
     pieces = [p for p in vocab if len(p.removeprefix("##")) > 1]
     pieces = pieces[len(SPECIAL_TOKENS) :]
     dropped = set(pieces[len(pieces) - max(num_dropped, 0) :])
@@ -111,7 +115,7 @@ def _drop_rarest(vocab: list[str], num_dropped: int) -> list[str]:
 def count_words(
     lines: Iterable[str], settings: TokenizerSettings
 ) -> dict[str, int]:
-    """Counts words as `BertTokenizer` splits them, before any word piece.
+    """Counts words as `BertTokenizer` splits them before it finds pieces.
 
     Beyond 4 million different words, it forgets the words that it has seen
     only once so far.
@@ -123,8 +127,8 @@ def count_words(
         counts.update(words.flat_values.numpy())
         if len(counts) > _MAX_WORDS:
             logging.warning(
-                "The text has more than %d different words; those that were "
-                "seen once so far are forgotten.",
+                "The text has more than %d different words; words seen only "
+                "once so far are dropped.",
                 _MAX_WORDS,
             )
             counts = collections.Counter(
@@ -151,9 +155,9 @@ def _splitter(settings: TokenizerSettings) -> Any:
 
 
 def check_lines(**texts: Iterable[str]) -> None:
-    """Raises InputError if one of the texts is one string, such as a path.
+    """Raises InputError if a text is one string, such as a path, not lines.
 
-    Its characters would be taken for lines.
+    The characters of the string would be taken for lines.
     """
     for name, text in texts.items():
         if isinstance(text, (str, bytes, Path)):
@@ -173,7 +177,7 @@ def checked_line(line: str) -> str:
 def count_tokens(
     tokenizer: BertTokenizer, word_counts: Mapping[str, int]
 ) -> np.ndarray:
-    """Returns how often each piece occurs in the words, by its id."""
+    """Returns how often each piece occurs in the words, by id, int64 [V]."""
     words = list(word_counts)
     per_piece = np.zeros(tokenizer.vocab_size, np.int64)
     for begin in range(0, len(words), _WORDS_PER_CALL):

@@ -22,10 +22,10 @@ class WindowLayout(NamedTuple):
     ends: tf.Tensor
 
     def places(self, row_starts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the index of each token among the tokens of all texts.
+        """Returns where each window's tokens are among all texts' tokens.
 
-        Takes the index of the first token of each text, [B]. Returns int64
-        [N, (tokens)].
+        `row_starts` [B] is the index of each text's first token. The result is
+        the index of each token, int64 [N, (tokens)].
         """
         begins = tf.gather(row_starts, self.text_numbers)
         return tf.ragged.range(self.starts + begins, self.ends + begins)
@@ -33,7 +33,7 @@ class WindowLayout(NamedTuple):
     def surround(
         self, first: int, values: tf.Tensor, last: int
     ) -> tf.RaggedTensor:
-        """Puts a value before and after the values of each window."""
+        """Puts the ids `first` and `last` around the values of each window."""
         first, last = (
             tf.RaggedTensor.from_tensor(tf.fill([tf.size(self.starts), 1], x))
             for x in (first, last)
@@ -52,13 +52,13 @@ def lay_out_windows(
     max_num_windows: int = 0,
     last_is_full: bool = True,
 ) -> WindowLayout:
-    """Cuts texts of these lengths in tokens, int64 [B], into windows.
+    """Cuts texts with these `lengths` in tokens, int64 [B], into windows.
 
-    A window has up to `size` tokens, one number for all texts or int64 [B]. It
-    begins `step` tokens after the window before it, or `size` tokens if that is
-    smaller. The last window begins earlier if it would reach beyond the end of
-    the text; without `last_is_full`, it is shorter instead. A text without
-    tokens has one window.
+    A window has up to `size` tokens; `size` is one number for all texts, or
+    int64 [B]. A window begins `step` tokens, but at most `size`, after the
+    window before it. If the last window would reach beyond the end of the text,
+    it begins earlier; without `last_is_full`, it is shorter instead. A text
+    without tokens has one window.
     """
     sizes = tf.zeros_like(lengths) + size
     steps = tf.minimum(sizes, step)

@@ -30,11 +30,11 @@ def import_tokenizers(
 class ListTokenizer(TokenizerBase):
     """WordPiece by the package `tokenizers`, for lists of strings.
 
-    It gives the ids of `BertTokenizer`; for BERT, texts with some rare
-    characters are an exception, see `tokenizer_json`. Both tokenizers were
-    compared with google-research/bert on 20,401 lines. Of these, 53 differ (54
-    with a cased vocabulary), and they hold random characters. [CLS] and [SEP]
-    are not added.
+    It returns the same ids as `BertTokenizer`, except for BERT in texts with
+    some rare characters; see `tokenizer_json`. On 20,401 lines, `BertTokenizer`
+    and google-research/bert have the same ids. This class has others on 53 (54
+    with a cased vocabulary) of these lines, which hold random characters. [CLS]
+    and [SEP] are not added.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -50,7 +50,7 @@ class ListTokenizer(TokenizerBase):
         return [row.ids for row in self.encode(texts)]
 
     def encode(self, texts: Sequence[str]) -> list:
-        """Strings [B] -> what `tokenizers` says about each, without [CLS]."""
+        """Strings [B] -> an `Encoding` of `tokenizers` for each, no [CLS]."""
         if isinstance(texts, str):
             raise InputError(
                 f"The texts are one string, {texts[:40]!r}; give a list of "
@@ -61,18 +61,18 @@ class ListTokenizer(TokenizerBase):
         )
 
     def detokenize(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """Ids [B, (tokens)] -> strings [B]: words with one space between."""
+        """Ids [B, (tokens)] -> strings [B]: words separated by one space."""
         if self.json:
             return self.library.decode_batch(ids, skip_special_tokens=False)
         return [" ".join(self.tokens(x)).replace(" ##", "") for x in ids]
 
 
 def check_sizes(sizes: Sequence[int]) -> None:
-    """Raises InputError if there are not as many second texts as first ones."""
+    """Raises InputError if the numbers of first and second texts differ."""
     if sizes[0] != sizes[-1]:
         raise InputError(
             f"{sizes[0]} first texts and {sizes[1]} second texts were given, "
-            "but a pair has one of each; give as many of both."
+            "but a pair has one of each; give the same number of both."
         )
 
 
@@ -101,10 +101,7 @@ class ListPreprocessor(CheckedSettings):
     def pack(
         self, first: Sequence[str], second: Sequence[str] | None = None
     ) -> tuple[list, np.ndarray]:
-        """Returns the rows that `pad_rows` takes, and whether each was cut.
-
-        The latter is bool [B].
-        """
+        """Returns rows for `pad_rows`, and whether each was cut, bool [B]."""
         columns = [
             self.tokenizer.encode(x) for x in (first, second) if x is not None
         ]
@@ -117,7 +114,7 @@ class ListPreprocessor(CheckedSettings):
         return rows, np.array(truncated, bool)
 
     def _pack(self, budget: int, first: Any, second: Any = None) -> Any:
-        """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
+        """Packs [CLS] first [SEP] second [SEP]; cuts the longer text first."""
         settings = self.tokenizer.settings
         side = settings.truncation_side
         if second is None:
@@ -131,7 +128,7 @@ class ListPreprocessor(CheckedSettings):
 
 
 def pad_rows(rows: Sequence) -> dict[str, np.ndarray]:
-    """Returns the features of packed rows, int32 [B, S], with padding."""
+    """Pads packed rows; returns their features, int32 [B, S], by name."""
     length = max(map(len, rows), default=0)
     for row in rows:
         row.pad(length)

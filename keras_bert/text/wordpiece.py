@@ -27,7 +27,7 @@ class WordPieceSplitter(tf.Module):
         super().__init__(name="word_piece_splitter")
         self._settings, self._vocab = tokenizer.settings, tokenizer.vocab
         self._library = library
-        # The op's own splitting always splits ideographs.
+        # The op can split into words itself, but then always splits ideographs.
         self._takes_text = False
         if library is None:
             self.implementation = "keras_bert"
@@ -45,7 +45,7 @@ class WordPieceSplitter(tf.Module):
                 p if p.split() == [p] else f"\x01{i}"
                 for i, p in enumerate(tokenizer.pieces)
             ],
-            # Longer words are blanked before; a character has up to 4 bytes.
+            # Longer words were blanked before; a character has up to 4 bytes.
             max_bytes_per_word=4 * self._settings.max_input_chars_per_word + 1,
             token_out_type=tf.int32,
             unknown_token=tokenizer.special_tokens.unk,
@@ -84,7 +84,10 @@ class WordPieceSplitter(tf.Module):
         return [x.merge_dims(1, 2) for x in (ids, *places)]
 
     def clean_chars(self, chars: Characters) -> tuple[Characters, tf.Tensor]:
-        """Characters of texts -> what they become, and its bytes, int32 [C]."""
+        """Returns the characters, and their sizes after cleaning.
+
+        The sizes are in bytes, int32 [C]; 0 for a character that is removed.
+        """
         # Cleaning treats each character by itself, except for a final sigma,
         # which has as many bytes as the usual form.
         unique, index = tf.unique(chars.codes)

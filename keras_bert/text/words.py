@@ -22,7 +22,7 @@ CJK = (
     r"\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
 )
 _SPACE = r"[\s\p{Z}]"
-# Every word of this many characters matches this, and few other texts do.
+# Every text with a word of this many characters matches, and few other texts.
 _LONG_RUN = r"(?s).*[^\s!-/:-@\[-`{-~]{%d}.*"
 _MOST_REPEATED = 1000  # by an expression
 
@@ -35,9 +35,9 @@ def clean_text(
     """Removes what no token can contain from UTF-8 strings [B].
 
     The rules are the same as in google-research/bert's `BasicTokenizer`,
-    tokenization.py, without the splitting: control characters and invalid bytes
-    are removed and, if the settings say so, capitals and accents. The library
-    is tensorflow-text, or None for plain TensorFlow.
+    tokenization.py, without the splitting. Control characters and invalid bytes
+    are removed. If the settings say so, capitals become lower case and accents
+    are removed. The library is tensorflow-text, or None for plain TensorFlow.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
     texts = text_ops.change_where(~plain, texts, _drop)
@@ -61,7 +61,8 @@ def split_words(
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
     """Splits clean text [B] into words.
 
-    Returns ragged [B, (words)]: the words, and the byte at which each starts.
+    Returns ragged [B, (words)]: the words, and the byte offset at which each
+    word starts.
     """
     alone = _words_of_one(settings)
     return text_ops.split(texts, f"{_SPACE}|{alone}", alone, library)
@@ -74,7 +75,7 @@ def blank_long_words(
 
     No word piece matches such a word, and no offset changes.
     """
-    # Most texts are too short for a long word, so they skip the pattern.
+    # Most texts are too short to hold such a word, so they skip the pattern.
     longest = settings.max_input_chars_per_word
     pattern = _LONG_RUN % min(longest + 1, _MOST_REPEATED)
     return text_ops.change_where(
@@ -89,7 +90,7 @@ def blank_long_words(
 
 
 def _words_of_one(settings: TokenizerSettings) -> str:
-    """The pattern of characters that are words by themselves."""
+    """Returns the pattern of characters that are words by themselves."""
     return f"{_MARK}|{CJK}" if settings.tokenize_chinese_chars else _MARK
 
 

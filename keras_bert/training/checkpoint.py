@@ -224,7 +224,7 @@ def checkpoint_of_step(folder: Path, step: int) -> Path:
     if not checkpoint.is_dir():
         raise InputError(
             f"There is no {checkpoint}, but another worker resumes from it; "
-            "give all workers the same output_dir, which all can read."
+            "give all workers the same output_dir, one that all can read."
         )
     return checkpoint
 

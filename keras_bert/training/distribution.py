@@ -19,7 +19,7 @@ def require_tensorflow() -> None:
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise InputError(
-            f"Keras computes with {backend}, which runs the network only; "
+            f"Keras computes with {backend}, which can only run the network; "
             "set KERAS_BACKEND=tensorflow to train, to answer or to export."
         )
 
@@ -156,8 +156,8 @@ def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if not has_workers(strategy):
             raise
         raise ConnectionError(
-            "Another worker has ended or cannot be reached; start all workers "
-            "with the same commands again, and they resume from the last "
+            "Another worker has ended or cannot be reached; start all "
+            "workers again with the same commands; they resume from the last "
             f"checkpoint. TensorFlow says: {error.message.splitlines()[0]}"
         ) from error
 

@@ -33,7 +33,7 @@ class Fingerprint:
         if changes := self._changes(folder):
             raise InputError(
                 f"The run in {output_dir} was started with "
-                f"{', '.join(changes)}; give the same as then to resume it, "
+                f"{', '.join(changes)}; give the same values to resume it, "
                 "another output_dir, or overwrite_output_dir to start over."
             )
 

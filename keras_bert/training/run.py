@@ -120,8 +120,8 @@ class _Run:
         begins_with_evaluation = self._begins_with_evaluation()
         if self.stopping.run_is_over(self.step) and not begins_with_evaluation:
             logging.warning(
-                f"The run in {self.folder.path} is finished, at step "
-                f"{self.step}, with the same inputs; it is not run again. To "
+                f"The run in {self.folder.path} already finished with the "
+                f"same inputs, at step {self.step}, so nothing is done. To "
                 "start over, give overwrite_output_dir."
             )
             return

@@ -69,16 +69,16 @@ class StoppingRules:
         return self.minutes() / limit if limit else 0.0
 
     def log_early_end(self, step: int) -> None:
-        why = self._early_end(step) or "Another worker"
-        logging.info(f"{why} has ended the run early.")
+        why = self._early_end(step) or "another worker ended"
+        logging.info(f"The run ended early: {why}.")
 
     def _early_end(self, step: int) -> str:
         """Returns the rule that ends the run after an interval, or ""."""
         if self.share_of_time() >= 1:
             return "max_train_time"
         if self.callbacks.stops:
-            return "A callback"
-        return "The patience" if self._patience_is_over(step) else ""
+            return "a callback stopped it"
+        return "the patience is over" if self._patience_is_over(step) else ""
 
     def _patience_is_over(self, step: int) -> bool:
         if not self.setup.selection or not self.folder.is_written:

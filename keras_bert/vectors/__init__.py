@@ -1,4 +1,4 @@
-"""Texts -> vectors: embed, search, measure a search."""
+"""Texts -> vectors, search among vectors, and metrics of retrieval."""
 
 import lazy_loader
 

@@ -1,9 +1,9 @@
-"""Texts with judgments, in BEIR's format, and how they are searched.
+"""A collection of judged texts in BEIR's format -> its documents and queries.
 
-`corpus.jsonl` has `_id`, `title` and `text` of each document, `queries.jsonl`
-`_id` and `text` of each query. `qrels/test.tsv` has a header and then the ids
-of a query and of a document, and the relevance, a whole number; or it is a
-trec_eval file, with a fourth column and without a header.
+`corpus.jsonl` has the `_id`, `title` and `text` of each document.
+`queries.jsonl` has the `_id` and `text` of each query. `qrels/test.tsv` has a
+header and the columns query id, document id and relevance, a whole number. It
+may also be a trec_eval file, with a fourth column and without a header.
 """
 
 import dataclasses
@@ -30,12 +30,12 @@ class RetrievalConfig(CheckedSettings):
         'model'
 
     Attributes:
-        similarity: cosine, or dot for the dot product of two vectors; model
-            means the similarity for which the model was trained.
+        similarity: The similarity of two vectors: cosine, dot (their dot
+            product) or model (the similarity for which the model was trained).
         top_k: The number of documents found for each query, at least 100.
-        split: The name of the judgments: test for qrels/test.tsv.
-        ignore_identical_ids: Whether to leave out a document with the id of
-            the query. In some collections, it is the query itself.
+        split: The name of the judgments, such as test for qrels/test.tsv.
+        ignore_identical_ids: Whether to leave out a document that has the id of
+            the query. In some collections, this document is the query itself.
         batch_size: The number of texts in a batch.
     """
 
@@ -53,7 +53,8 @@ class Collection:
     Attributes:
         folder: The folder of the files.
         queries: The text of each judged query, by id.
-        qrels: The relevance of the judged documents, by query and document.
+        qrels: The relevance of the judged documents, by query id and document
+            id.
     """
 
     folder: Path
@@ -61,23 +62,24 @@ class Collection:
     qrels: Mapping[str, Mapping[str, int]]
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """Yields the id of each document, and its title and text."""
+        """Yields each document's id, and its title followed by its text."""
         for row in _rows(self.folder, _CORPUS, "document"):
             text = f"{row.get('title', '')} {row['text']}".strip()
             yield row["_id"], text
 
     def check_ids(self, ids: Sequence[str]) -> None:
-        """Compares the ids of all documents with the judgments.
+        """Checks that judged documents are among the ids of all documents.
 
-        Raises InputError if no judged document has one of the ids; warns if
-        some judged documents do not.
+        Raises InputError if all judged documents are missing, and warns if some
+        are missing.
         """
         judged = set().union(*self.qrels.values())
         if unknown := judged.difference(ids):
             if unknown == judged:
                 raise InputError(
-                    f"{self.folder} has none of the judged documents, such as "
-                    f"{min(unknown)!r}; give the ids of {_CORPUS} in qrels."
+                    "None of the judged documents, such as "
+                    f"{min(unknown)!r}, is in {self.folder}; use the ids of "
+                    f"{_CORPUS} in qrels."
                 )
             logging.warning(
                 "The corpus lacks %d judged documents, such as %r. They count "
@@ -133,7 +135,9 @@ def _judgments(folder: Path, name: str) -> Iterator[Sequence[str]]:
         first = lines.readline().split()
     if len(first) < 3 or not re.fullmatch(_NUMBER, first[-1]):
         columns = {"query": 0, "document": 1, "relevance": 2}
-        read = readers.tsv(columns=columns, test_columns=columns, test=name)
+        read = readers.tsv(
+            columns=columns, header=True, test_columns=columns, test=name
+        )
         for row in read(folder, "test"):
             yield [row[column] for column in columns]
     elif len(first) == 4:
@@ -160,7 +164,7 @@ def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
 
 
 def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
-    """Yields the rows of a JSON lines file; each has a text and its own id."""
+    """Yields the rows of a JSON lines file; each has a text and a unique id."""
     known: set[str] = set()
     for number, row in enumerate(readers.jsonl(test=name)(folder, "test"), 1):
         for field in ("_id", "text"):
@@ -171,8 +175,9 @@ def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
                 )
         if row["_id"] in known:
             raise InputError(
-                f"The {what} {number} of {folder / name} has the id "
-                f"{row['_id']!r}, which another one has too; give each its own."
+                f"{what.capitalize()} {number} of {folder / name} has the "
+                f"id {row['_id']!r}, as another {what} does; make the ids "
+                "unique."
             )
         known.add(row["_id"])
         yield row

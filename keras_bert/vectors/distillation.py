@@ -19,7 +19,7 @@ from keras_bert.tasks.base import Row, Task
 from keras_bert.vectors.embed_files import embed_files, read_texts
 from keras_bert.vectors.embedder import Embedder
 
-# One of this many texts is held out.
+# One text in this many is held out.
 _HELD_OUT = 100
 
 
@@ -40,13 +40,13 @@ def distill(
 
     The texts need no labels: the loss is 1 - the cosine of a text's two vectors
     (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance). The
-    vocabularies may differ. The vectors of the teacher are computed once, even
-    for several calls, and kept in a file; every 100th text is held out.
+    vocabularies may differ. The teacher's vectors are computed once and kept in
+    a file, which later calls use again. Every 100th text is held out.
 
     With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
     config, the network also learns from the layers of the teacher, token by
-    token. Then the word pieces of the network must be among the teacher's word
-    pieces, and the teacher is called in every step.
+    token. In this case, the teacher must have all word pieces of the network,
+    and the teacher is called in every step.
 
     A good starting point is the teacher with some of its layers (`keep_layers`)
     and a part of its vocabulary (`trim_vocab`).
@@ -67,29 +67,31 @@ def distill(
 
     Args:
         teacher: The embedder that `load_embedder` returned.
-        checkpoint: The initial weights of the network, any checkpoint that
+        checkpoint: The initial weights of the network: any checkpoint that
             `load_checkpoint` takes, with its config and vocabulary.
         input_file: The text files, as in `embed_files`.
-        output_dir: A folder for the results, as in `finetune`; the result is a
-            model of the kind `embedding`.
+        output_dir: A folder for the run, as in `finetune`. The trained model is
+            of the kind `embedding`.
         field: The field with the text, as in `embed_files`.
         config: The learning rate, batch size, epochs and so on.
         settings: Settings of the kind `embedding` that differ from the
-            teacher's settings: `dense="384:linear"` gives a network of another
-            width vectors of 384 numbers.
+            teacher's settings. With `{"dense": "384:linear"}`, a network of any
+            width returns vectors of 384 numbers.
         cache_dir: A local folder for the vectors of the teacher and the
             encoded texts, as in `finetune`.
         overwrite_output_dir: Whether to start over, as in `finetune`.
         callbacks: Keras callbacks, as in `finetune`.
 
     Returns:
-        `cosine`, the mean over the held-out texts, and `loss`, 1 - cosine.
+        The metrics of the held-out texts: `cosine`, the mean cosine of a text's
+        two vectors, and `loss`, 1 - cosine.
 
     Raises:
         InputError: If the vectors of the two networks have different sizes, if
             there are fewer than two texts, or if a line or a setting is wrong.
-            With a map of layers, also if the teacher lacks a word piece of the
-            network, or is a pre-trained checkpoint without settings of its own.
+            With a layer map, also if the teacher lacks a word piece of the
+            network, was loaded with another pooling, dense or normalize than it
+            has, or is a pre-trained checkpoint without settings of its own.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
@@ -109,8 +111,17 @@ def distill(
         teacher_model = checkpoint_of_teacher.folder
         kind, _ = read_kind(checkpoint_of_teacher)
         text_fields = kind.spec.text_fields
+        for name in ("pooling", "dense", "normalize"):
+            given = getattr(teacher.settings, name)
+            stored = getattr(kind.spec.settings, name)
+            if given != stored:
+                raise InputError(
+                    f"The {name} of the teacher is {given!r}, but a layer map "
+                    f"reads the teacher from {teacher_model}, where it is "
+                    f"{stored!r}; leave {name} out when you load the teacher."
+                )
 
-    # `finetune` calls `read` when it has checked everything else.
+    # `finetune` calls `read` after it has checked everything else.
     def read(data_dir: Path, split: str) -> Iterator[Row]:
         if not vectors_file.exists():
             embed_files(
@@ -150,7 +161,7 @@ def distill(
 
 
 def _digest(teacher: Embedder, input_file: str, field: str | None) -> str:
-    """Returns a hash of all that the vectors of the texts depend on.
+    """Returns a hash of everything that the teacher's vectors depend on.
 
     Raises InputError if there are fewer than two texts.
     """

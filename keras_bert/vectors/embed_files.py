@@ -1,8 +1,9 @@
 """Files of texts -> a file of vectors, or of the hidden states of tokens.
 
-Hidden states are the paper's feature-based use (section 5.3). A line is as
-extract_features.py in google-research/bert writes it: `linex_index`, and for
-each token its `token` and the `values` of its `layers`, with six decimals.
+Hidden states are for the paper's feature-based approach (section 5.3). Each
+line has the form that extract_features.py in google-research/bert writes:
+`linex_index`, and for each token its `token` and the `values` of its `layers`,
+with six decimals.
 """
 
 import io
@@ -15,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.io.csv_files import split_tsv
 from keras_bert.io.input_files import check_is_no_input, expand_globs
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
@@ -33,8 +35,8 @@ from keras_bert.predict.served_model import capitalized
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder
 
-# The number of lines that are sorted by length together. A run that is killed
-# loses the lines of one chunk.
+# The number of lines that are sorted by length together. If a run is killed,
+# it loses the results of at most this many lines.
 LINES_PER_CHUNK = 4096
 # The hidden states of a line take megabytes as JSON.
 _HIDDEN_LINES_PER_CHUNK = 64
@@ -81,27 +83,27 @@ def embed_files(
             globs.
         output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
             file.
-        field: The field with the text: a key of JSON objects, one per line; a
-            column that the first line of a file names, with tabs between the
-            columns; or a column of a `.csv` file. By default, the whole line is
-            the text. The texts of several fields, such as "title,text", are
-            joined by a space.
+        field: The field with the text. If each line is a JSON object, it is a
+            key. Otherwise, it is a column that the first line of the file
+            names; the columns are separated by tabs, or as in a `.csv` file. By
+            default, the whole line is the text. The texts of several fields,
+            such as "title,text", are joined by a space.
         prompt_name: The name of the prompt before each text; by default, the
             model's default prompt; "" for no prompt.
         batch_size: The number of texts in a batch.
         layers: The indices of layers whose hidden states are written for each
             token, instead of a vector for the text: -1 is the last layer, 0 the
-            first. A text may then be a pair, `A ||| B`. The file is as
-            extract_features.py in google-research/bert writes it: one JSON
-            object per text.
+            first. A text may then be a pair, `A ||| B`. The file then has one
+            JSON object per text, in the form that extract_features.py in
+            google-research/bert writes.
 
     Returns:
         The number of texts.
 
     Raises:
-        InputError: A line is not UTF-8 or has no such field, there is no line,
-            prompt or layer, or an unfinished output file belongs to another
-            model or text.
+        InputError: If a line is not UTF-8 or lacks the field, if there is no
+            line at all, or no such prompt or layer, or if an unfinished output
+            file belongs to another model or text.
     """
     files = expand_globs(input_file)
     if to_path(output_file).suffix != (".jsonl" if layers else ".npy"):
@@ -151,14 +153,14 @@ def embed_files(
             output.append(part, state)
     num_lines = state["num_lines"]
     if not num_lines:
-        raise InputError(f"{input_file} has no line; give files of texts.")
+        raise InputError(f"{input_file} has no lines; give files with texts.")
     output.finish(b"" if layers else _npy_header(num_lines, embedder.size))
     embedder.log_truncated(state["num_truncated"], num_lines)
     return num_lines
 
 
 def read_texts(input_file: str, field: str | None) -> Iterator[str]:
-    """Yields the texts of files that `embed_files` gives vectors, in order."""
+    """Yields the texts that `embed_files` reads from files, in order."""
     columns = field.split(",") if field else ()
     for line in read_request_files(expand_globs(input_file), columns):
         yield _text_of(line, field)
@@ -178,14 +180,14 @@ def _text_of(line: RequestLine, field: str | None) -> str:
     if field is None:
         if line.number == 1 and values is not None:
             raise InputError(
-                f"{place} is a JSON object; give the field that has the text, "
+                f"{place} is a JSON object; name the field with the text, "
                 "such as --field=text."
             )
         parts = [line.text]
     else:
         names = field.split(",")
         if line.columns:
-            cells = line.text.split("\t")
+            cells = split_tsv(line.text)
             is_whole = len(cells) == len(line.columns)
             values = by_column(line.columns, cells, names) if is_whole else None
         if values is None or not values.keys() >= {*names}:
@@ -201,10 +203,10 @@ def _text_of(line: RequestLine, field: str | None) -> str:
 
 
 class HiddenStates:
-    """Computes the outputs of layers of an embedder's encoder."""
+    """Computes the outputs of chosen layers of an embedder's encoder."""
 
     def __init__(self, embedder: Embedder, layers: Sequence[int]):
-        """Takes the indices of layers: -1 is the last layer, 0 the first.
+        """Chooses layers by index: -1 is the last layer, 0 the first.
 
         Raises InputError if there is no such layer, or the model reads long
         texts in windows.
@@ -241,7 +243,7 @@ class HiddenStates:
     def json_lines(
         self, texts: Sequence[str], prompt: str, batch_size: int, index: int
     ) -> tuple[str, np.ndarray]:
-        """Returns a line for each text, and whether the text was cut, bool [N].
+        """Returns a JSON line for each of N texts, and what was cut, bool [N].
 
         A text may be a pair of texts, `A ||| B`. The lines are numbered from
         `index`.
@@ -275,7 +277,7 @@ class HiddenStates:
     def _json_line(
         self, index: int, ids: np.ndarray, states: np.ndarray
     ) -> str:
-        # From float32, rounding would leave more than six decimals.
+        # Numbers that are rounded in float32 would show more than six decimals.
         states = np.round(states.astype("float64"), 6).tolist()
         tokens = self._embedder.preprocessor.tokenizer.tokens(ids)
         features = [

@@ -48,7 +48,8 @@ class Embedder:
         settings: The settings: `pooling`, `normalize`, `max_seq_length`,
             `similarity` and `named_prompts`, among others.
         size: The size of a vector, D.
-        checkpoint: The source of the weights, if `load_embedder` read them.
+        checkpoint: The checkpoint that `load_embedder` read; None if the
+            weights are not from `load_embedder`.
     """
 
     def __init__(
@@ -59,10 +60,10 @@ class Embedder:
         dimensions: int | None = None,
         checkpoint: str | Path | None = None,
     ):
-        """Takes the parts of an embedder; `load_embedder` makes them.
+        """Makes an embedder from its parts; `load_embedder` is the usual way.
 
         `dimensions` is the size to which vectors are cut. Raises InputError if
-        the network's vectors are smaller, or Keras does not compute with
+        the network's vectors are smaller, or if Keras does not compute with
         TensorFlow.
         """
         require_tensorflow()
@@ -92,12 +93,13 @@ class Embedder:
     ) -> np.ndarray:
         """Returns the vectors of texts in order, float32 [N, D].
 
-        The prompt with the name `prompt_name` precedes each text, by default
-        with the name `settings.default_prompt_name`; "" means no prompt.
+        The prompt named `prompt_name` precedes each text; "" means no prompt.
+        The default is `settings.default_prompt_name`.
 
         Texts of similar length are computed together. The log says how many
         texts were too long for the model and were cut. If the model reads long
-        texts in windows, a batch has at most `batch_size` windows, or one text.
+        texts in windows, a batch has at most `batch_size` windows, or a single
+        text.
         """
         vectors, truncated = self.embed_and_tell(
             texts, prompt_name=prompt_name, batch_size=batch_size
@@ -113,7 +115,7 @@ class Embedder:
         batch_size: int,
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the vectors, and whether each text was cut, bool [N]."""
+        """Returns float32 vectors [N, D], and whether texts were cut, [N]."""
         check_batch_size(batch_size)
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
@@ -131,10 +133,10 @@ class Embedder:
     def batches(
         self, *texts: Sequence[str], size: int
     ) -> Iterator[tuple[np.ndarray, dict[str, tf.Tensor], np.ndarray]]:
-        """Yields batches of texts of similar length, or of pairs of texts.
+        """Yields batches of texts, or of pairs of texts, of similar length.
 
-        A batch is the indices of its texts, the inputs of the network, and
-        whether each text was cut.
+        A batch is a tuple: the indices of its texts, the inputs of the network,
+        and whether each text was cut.
         """
         packed = self.preprocessor.pack(*map(tf.constant, texts))
         truncated = packed.truncated.numpy()
@@ -159,7 +161,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that a vector depends on besides the text."""
+        """Returns a hash of all that a vector depends on, except the text."""
         tokenizer = self.preprocessor.tokenizer
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
         hashed = hashlib.blake2b(ascii(read).encode(), digest_size=16)
@@ -227,15 +229,14 @@ def load_embedder(
             weights.
         do_lower_case: Whether to lower-case the text; by default, as the
             checkpoint was trained.
-        **settings: Settings of the kind `embedding`; by default, or if None,
-            the values of the model, or the defaults of the kind if it is a
-            pre-trained model. `pooling`: the vector of a text, "mean", "max",
+        **settings: Settings of the kind `embedding`. A setting that is missing
+            or None has the model's value or, for a pre-trained model, the
+            kind's default. `pooling`: the vector of a text, "mean", "max",
             "cls" or "pooled". `normalize`: whether all vectors have the length
             1. `max_seq_length`: the longest sequence, in tokens including [CLS]
-            and [SEP]. `prompts`: a prompt for each role, such as {"query":
-            "question: "}, or the same as JSON. `default_prompt_name`: the name
-            of the prompt before each text for which `embed` is given no prompt;
-            "" for no prompt.
+            and [SEP]. `prompts`: a prompt for each role, as a dict such as
+            {"query": "question: "} or as JSON. `default_prompt_name`: the name
+            of the prompt that `embed` uses by default; "" for no prompt.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.

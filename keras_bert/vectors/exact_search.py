@@ -39,8 +39,8 @@ def search(
 ) -> SearchResult:
     """Finds the vectors of a corpus that are most similar to each query.
 
-    It compares all pairs, block by block. Vectors with the same score are in
-    the order of the corpus.
+    All pairs of a query and a vector are compared, block by block. Vectors with
+    the same score are in the order of the corpus.
 
     Example:
         >>> corpus = np.array([[1, 0], [0, 2], [3, 3]])
@@ -73,7 +73,7 @@ class TopVectors:
     """Searches a corpus that comes in pieces; see `search`.
 
     Attributes:
-        found: The best of all vectors that were added.
+        found: The `SearchResult` for all vectors that were added.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class TopVectors:
         vectors = _as_numbers(vectors, name)
         if not self._is_cosine:
             return vectors
-        # Squares of large or small numbers of 32 bits are infinite or 0.
+        # In 32 bits, squares of large or small numbers would be infinite or 0.
         squares = np.einsum("nd,nd->n", vectors, vectors, dtype="float64")
         with np.errstate(over="ignore"):
             lengths = np.sqrt(squares)[:, None].astype("float32")
@@ -151,7 +151,7 @@ def _check_finite(*numbers: float) -> None:
 
 
 def _as_numbers(vectors: Any, name: str) -> np.ndarray:
-    """Returns float32 [N, D], from an array, lists or a table."""
+    """Returns vectors as float32 [N, D]; takes an array, lists or a table."""
     if getattr(vectors, "ndim", None) == 1:
         raise InputError(
             f"The {name} must be vectors [N, D], but one vector was given; "
@@ -161,7 +161,7 @@ def _as_numbers(vectors: Any, name: str) -> np.ndarray:
         array = np.asarray(vectors)
         if array.dtype.kind not in "biufO":
             raise TypeError
-        with np.errstate(over="ignore"):  # infinity is refused
+        with np.errstate(over="ignore"):  # infinity is refused below
             array = array.astype("float32", copy=False)
         if array.ndim != 2 or not np.isfinite(array).all():
             raise ValueError

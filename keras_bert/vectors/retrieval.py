@@ -20,10 +20,10 @@ from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
 from keras_bert.vectors.exact_search import TopVectors
 
-# The relevance of judged documents, by query and document: an integer, 0 or
-# less if the document is not relevant.
+# The relevance of judged documents, by query id and document id: an integer, 0
+# or less if the document is not relevant.
 Qrels = Mapping[str, Mapping[str, int]]
-# The scores of the documents that were found, by query and document.
+# The scores of the documents that were found, by query id and document id.
 Run = Mapping[str, Mapping[str, float]]
 
 # Our names of metrics, and their names in trec_eval.
@@ -34,7 +34,9 @@ _METRICS = {
     "recall@100": "recall_100",
     "map": "map",
 }
-# The number of documents that are in memory together.
+# The folders in the output_dir of a training run.
+_OF_RUNS = ("best", "checkpoints")
+# The number of documents that are in memory at once.
 _DOCUMENTS_PER_CHUNK = 8192
 
 
@@ -48,9 +50,9 @@ def evaluate_retrieval(
 
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
-    query, this prompt precedes each query. Of the prompts named document,
-    passage and corpus, the first that the model has precedes each document. The
-    log says so. This needs the extra `retrieval`.
+    query, this prompt precedes each query. The first prompt that the model has
+    of document, passage and corpus precedes each document. The log shows both
+    prompts. This function needs the extra `retrieval`.
 
     Example:
         >>> import os
@@ -86,11 +88,17 @@ def evaluate_retrieval(
 
     Raises:
         FileNotFoundError: If a file is missing.
-        InputError: If a line of a file is wrong, or trec_eval is missing.
+        InputError: If a line of a file is wrong, trec_eval is missing, or
+            output_dir contains a training run.
     """
     _import_trec_eval()  # now, not after hours of search
     if output_dir is not None:
         check_output_dir(output_dir)
+        if any((to_path(output_dir) / x).is_dir() for x in _OF_RUNS):
+            raise InputError(
+                f"The output_dir {output_dir} contains a run, whose "
+                "eval_results.json would be replaced; give another folder."
+            )
     config = config or RetrievalConfig()
     similarity = config.similarity
     if similarity == "model":
@@ -142,7 +150,10 @@ def evaluate_retrieval(
 
 
 def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
-    """Returns the names of the prompts of queries and documents, or None."""
+    """Returns the names of the prompts for queries and for documents.
+
+    None is for the model's default prompt.
+    """
     prompts = settings.named_prompts
     chosen = [
         next((name for name in names if name in prompts), None)
@@ -156,9 +167,9 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
         )
     if any(prompts.values()) and chosen == [None, None]:
         logging.warning(
-            "The model has the prompts %s, but none is named query, document, "
-            "passage or corpus, so the default one is used. Give prompts "
-            "with these names to use others.",
+            "The model has the prompts %s, but none is named query, "
+            "document, passage or corpus, so the default prompt is used. To "
+            "use others, give prompts with these names.",
             ", ".join(prompts),
         )
     return chosen
@@ -169,10 +180,10 @@ def _import_trec_eval() -> Any:
 
 
 def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
-    """Returns the means over the judged queries, as trec_eval computes them.
+    """Returns the mean metrics of the judged queries, as in trec_eval.
 
     Queries without a judgment do not count. A judged query that is missing from
-    the run has the score 0. This needs the extra `retrieval`.
+    the run has the score 0. This function needs the extra `retrieval`.
 
     Example:
         >>> qrels = {"q": {"d1": 1, "d2": 2}}
@@ -182,26 +193,29 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
         (0.76, 1.0)
 
     Args:
-        qrels: The relevance of judged documents, by query and document. A
+        qrels: The relevance of judged documents, by query id and document id. A
             document without a judgment is not relevant.
-        run: The scores of the documents that were found, by query and document.
+        run: The scores of the documents that were found, by query id and
+            document id.
 
     Returns:
-        ndcg@10: Jarvelin and Kekalainen's gain in the first 10, divided by the
-            gain of the best order. A document's gain is its relevance, divided
-            by log2(rank + 1).
+        ndcg@10: Jarvelin and Kekalainen's gain of the first 10 documents,
+            divided by the gain of the best order. A document's gain is its
+            relevance, divided by log2(rank + 1).
         mrr@10: 1 / the rank of the first relevant document, 0 if it is not
             among the first 10.
         recall@10, recall@100: The share of the relevant documents that are
             among the first 10 or 100.
-        map: The mean over the relevant documents of the precision at their
-            ranks, 0 for documents that were not found.
+        map: The mean precision at the ranks of the relevant documents; a
+            document that was not found counts as 0.
 
     Raises:
         InputError: If there is no judged query, or trec_eval is missing.
     """
     if not qrels:
-        raise InputError("There is no judged query, so nothing to score.")
+        raise InputError(
+            "There is no judged query, so there is nothing to score."
+        )
     for query, relevances in qrels.items():
         for document, relevance in relevances.items():
             if relevance != int(relevance):
@@ -227,11 +241,11 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
 
 
 def write_run(path: str | Path, run: Run, name: str) -> None:
-    """Writes lines `query Q0 document rank score name`, as trec_eval reads.
+    """Writes a run file of lines `query Q0 document rank score name`.
 
     As in trec_eval, scores are compared in float32, and documents with the same
     score are in descending order of their ids. The file appears when it is
-    complete. Raises InputError for an id with white space.
+    complete. Raises InputError if an id is empty or has white space.
     """
     with (
         atomic_path(path) as partial,

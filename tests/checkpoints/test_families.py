@@ -12,8 +12,10 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert import models
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.huggingface import from_huggingface
 from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.names import StoredArray
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
@@ -308,28 +310,33 @@ def test_other_spellings_of_a_config():
     ("values", "message"),
     [
         ({"model_type": "nomic_bert", "rotary_emb_fraction": 0.5},
-         "rotary_emb_fraction 0.5, but .* nomic_bert has 1.0"),
+         "rotary_emb_fraction: 0.5, but .* nomic_bert, .* supports only 1.0"),
         ({"model_type": "nomic_bert", "num_attention_heads": 3, "head_dim": 5,
           "hidden_size": 12}, "head_dim of 5"),
         ({"model_type": "gte", "rope_parameters": {"rope_type": "yarn"}},
-         "the types default, linear and ntk are known"),
+         "only the types default, linear and ntk, with"),
         ({"model_type": "nomic_bert",
           "rope_parameters": {"partial_rotary_factor": 0.5}},
-         "partial_rotary_factor': 0.5}, but the types default, linear"),
+         "partial_rotary_factor': 0.5}, but .* the types default, linear"),
+        ({"model_type": "new", "rope_scaling":
+          {"type": "ntk", "factor": 4, "mixed_b": 0.6}},
+         "'mixed_b': 0.6}, but .* with rope_theta and factor; give another"),
+        ({"model_type": "distilbert", "layer_norm_eps": 1e-5},
+         "layer_norm_eps: 1e-05, but .* distilbert, .* supports only 1e-12;"),
         ({"model_type": "new", "logn_attention_scale": True},
-         "logn_attention_scale True"),
+         "logn_attention_scale: True"),
         ({"model_type": "modernbert", "num_hidden_layers": 3,
           "layer_types": ["sliding_attention", "full_attention",
                           "full_attention"]}, "every n-th layer"),
         ({"model_type": "mpnet", "relative_attention_num_buckets": 16},
-         "relative_attention_num_buckets 16"),
+         "relative_attention_num_buckets: 16"),
         ({"model_type": "roberta", "position_embedding_type": "relative_key"},
          "'relative_key'"),
         ({"model_type": "electra", "summary_type": "last"}, "summary_type"),
         ({"model_type": "gte", "hidden_size": 9, "num_attention_heads": 3},
          "A head is 3 wide, but rotary positions need an even width"),
         ({"model_type": "distilbert", "conv_act": "gelu"},
-         "conv_act 'gelu', which distilbert does not have"),
+         "conv_act: 'gelu', which distilbert does not have"),
     ],
 )  # fmt: skip
 def test_what_a_family_does_not_have_is_refused(values, message):
@@ -357,6 +364,42 @@ def test_a_prefix_of_another_family_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match=f"{name}, .* belong to electra;"):
         _ = Checkpoint.of(tmp_path).arrays
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_pooler_that_the_classifier_does_not_read(is_first, logged):
+    """Old files of RoBERTa's classifiers have one, which is not trained."""
+    read, unused = (
+        StoredArray((2, 2), lambda x=x: np.full([2, 2], x)) for x in (1, 2)
+    )
+    stored = {
+        "classifier.dense.weight": read,
+        "roberta.pooler.dense.weight": unused,
+        "roberta.pooler.dense.bias": unused,
+    }
+    names = list(stored) if is_first else list(stored)[::-1]
+    found = from_huggingface(
+        {name: stored[name] for name in names},
+        "a.bin",
+        family="roberta",
+        architectures=["BertForSequenceClassification"],
+    )
+    assert found.keys() == {"pooler/dense/kernel"}
+    assert found["pooler/dense/kernel"].equals(read)
+    assert "which its output layer does not read" in logged.text
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_two_names_of_one_weight_are_refused(is_first):
+    names = ["classifier.weight", "classifier.out_proj.weight"]
+    array = StoredArray((2, 2), lambda: np.zeros([2, 2]))
+    with pytest.raises(InputError, match="are the same weight; remove one"):
+        from_huggingface(
+            dict.fromkeys(names if is_first else names[::-1], array),
+            "a.bin",
+            family="roberta",
+            architectures=["BertForSequenceClassification"],
+        )
 
 
 SIZES = {

@@ -10,6 +10,11 @@ import threading
 import pytest
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.sentence_transformers import (
+    CONFIG,
+    CONFIG_FILE,
+    read_known,
+)
 
 huggingface_hub = pytest.importorskip(
     "huggingface_hub", reason="the extra `hub` is missing"
@@ -48,6 +53,8 @@ class _Hub(http.server.BaseHTTPRequestHandler):
             "0_BERT/vocab.txt": b"[PAD]",
             "1_Pooling/config.json": b"{}",
             "2_Dense/model.safetensors": b"weights of the Dense",
+            "config_sentence_transformers.json": b'{"prompts": {"q": "a"}}',
+            "0_BERT/sentence_roberta_config.json": b"{}",
             "onnx/model.onnx": b"the same weights once more",
         },
     }
@@ -152,6 +159,8 @@ def test_the_folders_of_all_modules(hub, tmp_path):
     assert files == {*_Hub.repositories["some/old-sentences"]} - {
         "onnx/model.onnx"
     }
+    values = read_known(folder / CONFIG_FILE, CONFIG)
+    assert values["prompts"] == {"q": "a"}
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_swapped_arguments_are_recognized(checkpoint, config):
     model = build_encoder(config)
     for wrong in (model, 3):
         with pytest.raises(
-            InputError, match="but must be a path; give first the model"
+            InputError, match="but must be a path; give the model first"
         ):
             load_checkpoint(checkpoint, wrong)
     with pytest.raises(InputError, match="There is no checkpoint; give a path"):
@@ -119,6 +119,8 @@ def test_the_default_length_is_what_the_checkpoint_takes(
         (', "model_max_length": 12', 12),
         (', "model_max_length": 1e30', 16),
         (', "model_max_length": null', 16),
+        (', "max_len": 12', 12),  # as in transformers 2
+        (', "max_len": 12, "model_max_length": 14', 14),
     ):
         settings.write_text(f'{{"do_lower_case": true{value}}}')
         assert load_pretrained(checkpoint).preprocessor.max_seq_length == length

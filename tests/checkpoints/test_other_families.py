@@ -81,6 +81,14 @@ def test_weights_of_bert(checkpoint, values):
     assert len(Checkpoint.of(checkpoint).arrays) == 1
 
 
+def test_adapters_of_peft_are_refused(checkpoint):
+    """transformers adds adapter_model.safetensors to the weights."""
+    _write(checkpoint, "config.json", {"vocab_size": 31})
+    _write(checkpoint, "adapter_config.json", {"peft_type": "LORA"})
+    with pytest.raises(InputError, match="merge them with peft's merge_and"):
+        _ = Checkpoint.of(checkpoint).arrays
+
+
 def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
     (checkpoint / "config.json").write_bytes(b'{"model_type": "b\xff')
     with pytest.raises(InputError, match="config.json is not JSON"):
@@ -93,22 +101,22 @@ def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
         (
             "tokenizer_config.json",
             {"tokenizer_class": "BertJapaneseTokenizer"},
-            "tokenizer_class: 'BertJapaneseTokenizer', which splits text",
+            "tokenizer_class: 'BertJapaneseTokenizer', which does not",
         ),
         (
             "tokenizer_config.json",
             {"tokenizer_class": "XLMRobertaTokenizerFast"},
-            "'XLMRobertaTokenizerFast', which splits text in another way",
+            "'XLMRobertaTokenizerFast', which does not match its vocabulary",
         ),
         (
             "tokenizer_config.json",
             {"word_tokenizer_type": "mecab"},
-            "word_tokenizer_type: 'mecab', which splits",
+            "word_tokenizer_type: 'mecab', which does not match",
         ),
         (
             "tokenizer_config.json",
             {"do_basic_tokenize": False},
-            "do_basic_tokenize: False, which splits",
+            "do_basic_tokenize: False, which does not match",
         ),
         (
             "config.json",
@@ -124,12 +132,12 @@ def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
         (
             "tokenizer.json",
             TOKENIZER | {"normalizer": None},
-            "The normalizer of .* is None, but that of BERT is BertNormalizer",
+            "The normalizer of .* is None, but BERT's is BertNormalizer",
         ),
         (
             "tokenizer.json",
             TOKENIZER | {"pre_tokenizer": {"type": "Metaspace"}},
-            "The pre_tokenizer of .* is Metaspace, but that of BERT is BertPr",
+            "The pre_tokenizer of .* is Metaspace, but BERT's is BertPreToken",
         ),
         ("tokenizer.json", [1], "tokenizer.json is not a tokenizer"),
     ],
@@ -176,8 +184,8 @@ def test_the_settings_in_tokenizer_json(checkpoint):
 @pytest.mark.parametrize(
     ("pieces", "message"),
     [
-        ("▁the ▁fox ed", "is one of SentencePiece: many pieces begin with '▁'"),
-        ("Ġthe Ġfox ed", "is one of BPE: many pieces begin with 'Ġ'. BERT ma"),
+        ("▁the ▁fox ed", "is a SentencePiece vocabulary: many pieces begin"),
+        ("Ġthe Ġfox ed", "is a BPE vocabulary: many pieces begin with 'Ġ'"),
     ],
 )
 def test_a_vocabulary_of_another_family_is_refused(tmp_path, pieces, message):

@@ -25,7 +25,7 @@ REFUSED = "is not a whole PyTorch checkpoint that holds only tensors; copy it"
     ("version", "message"),
     [
         (None, "is a PyTorch file, which only torch reads; pip install"),
-        ("2.5.1", "does not read .*zip.bin safely; install torch 2.6"),
+        ("2.5.1", "cannot read .*zip.bin safely; install torch 2.6"),
     ],
 )
 def test_a_safe_torch_must_be_there(monkeypatch, version, message):

@@ -556,11 +556,16 @@ def test_a_full_disk_names_the_file(tmp_path):
             ["--input_file=a", "--output_dir=b", "--generator_size=0.5"],
             "--generator_size has no effect without --replaced_tokens",
         ),
+        (
+            "embed",
+            ["--input_file=a", "--output_file=b.npy", '--prompts={"a": "b "}'],
+            "--prompts has no effect without --prompt_name",
+        ),
         *(
             (
                 "embed",
                 ["--input_file=a", "--output_file=b.jsonl", "--layers=1", flag],
-                f"{flag.partition('=')[0]} makes the vector of a text, but",
+                f"{flag.partition('=')[0]} is for vectors of texts, but",
             )
             for flag in ("--pooling=max", "--dimensions=8", "--normalize=true")
         ),

@@ -169,6 +169,19 @@ def test_extract_features(folder, tmp_path):
             "--use_tpu=False --tpu_name=t",
             {"num_train_epochs": 0, "eval_batch_size": 3, "tpu": ""},
         ),
+        *(
+            (
+                finetune,
+                f"--task=MRPC --data_dir=d --output_dir=o {line}",
+                {"num_train_epochs": num_epochs},
+            )
+            for line, num_epochs in (
+                ("--do_predict=false", 3.0),
+                ("--do_eval=false --do_predict=false", 3.0),
+                ("--do_eval=true --do_predict=false", 0),
+                ("--do_train=false", 0),
+            )
+        ),
         (
             finetune,
             "--train_file=s/train-v2.0.json --predict_file=s/dev-v2.0.json "
@@ -228,7 +241,7 @@ def test_the_flags_become_ours(module, line, expected):
         (
             "run_finetuning",
             {"task": "glue/mrpc", "task_name": "MRPC"},
-            "--task and --task_name are names of one flag; give one of the",
+            "--task and --task_name are the same flag; give only one of",
         ),
     ],
 )

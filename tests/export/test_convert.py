@@ -225,7 +225,7 @@ def test_impossible_conversions_are_named(config, tmp_path, caplog):
     assert not (tmp_path / "hf").exists()
     convert_checkpoint(tmp_path / "ours", tmp_path / "google", "google_tf1")
     assert "ignores directionality=left_to_right" in caplog.text
-    with pytest.raises(ValueError, match="exists already; give a new"):
+    with pytest.raises(ValueError, match="already exists; give a new"):
         convert_checkpoint(tmp_path / "ours", tmp_path / "google", "keras")
 
 

@@ -473,7 +473,7 @@ def test_scores_of_layers_that_attend_to_other_tokens(tmp_path):
     for config, maps in ((near, ("1:1,2:1", "1:3")), (LARGE, ("1:3",))):
         for text in maps:
             run = FinetuningConfig(score_layer_map=text)
-            with pytest.raises(InputError, match="do not attend to the same"):
+            with pytest.raises(InputError, match="attends to different tokens"):
                 check_distillation(tmp_path / "teacher", kind, config, run)
     run = FinetuningConfig(score_layer_map="1:1,2:3,3:2")
     check_distillation(tmp_path / "teacher", kind, near, run)
@@ -580,10 +580,10 @@ def test_half_precision(config, tmp_path, precision):
     ("text", "message"),
     [
         ("1", "hidden_layer_map is '1'; give pairs"),
-        ("1:2:3", "give pairs of a layer"),
-        ("1:-2", "give pairs of a layer"),
-        ("a:b", "give pairs of a layer"),
-        ("1:2,1:3", "give pairs of a layer of the network, each once,"),
+        ("1:2:3", "give pairs of a network layer"),
+        ("1:-2", "give pairs of a network layer"),
+        ("a:b", "give pairs of a network layer"),
+        ("1:2,1:3", "with each network layer only once"),
     ],
 )
 def test_wrong_layer_maps(text, message):

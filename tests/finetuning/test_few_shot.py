@@ -120,7 +120,7 @@ def test_a_mean_of_tokens_is_served_and_has_no_place_in_transformers(
 
 
 def test_the_head_of_pre_training_reads_the_pooler(vocab_file, config):
-    with pytest.raises(InputError, match="learned from the pooler"):
+    with pytest.raises(InputError, match="needs the pooler"):
         make_kind(
             "next_sentence",
             vocab_file,

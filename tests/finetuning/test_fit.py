@@ -377,7 +377,7 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
 
 
 @cases(
-    ("no texts", _fit([], []), Says("There is no row to train on")),
+    ("no texts", _fit([], []), Says("There are no rows to train on")),
     ("no labels", _fit(TEXTS), Says("The label of example 1 is None")),
     ("one label", _fit(["a"], ["b"]), ONE_LABEL),
     ("one text", _fit("a", ["b"]), Says("The rows are 'a'; give a list")),
@@ -405,13 +405,13 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
     ("patience without rows to validate", _fit(
         TEXTS, LABELS, config=keras_bert.FinetuningConfig(
             early_stopping_patience=2)),
-     Says("early_stopping_patience is 2, but no validation rows say when")),
+     Says("early_stopping_patience is 2, but there are no validation rows")),
     ("before fit", lambda c: _classifier(c).predict(["a"]),
      Says("The model has no labels yet")),
     ("numbers", lambda c: _classifier(c).fit([1, 2], ["a", "b"]),
      Says("Example 1 is 1; give a dict")),
     ("a string of labels", _make("good"), Says("The labels are 'good'")),
-    ("a label twice", _make(["a", "a"]), Says("occurs twice")),
+    ("a label twice", _make(["a", "a"]), Says("that all differ")),
     ("one label to choose", _make(["a"]), ONE_LABEL),
     ("one field", lambda c: _classifier(c, ["a", "b"], "text")
      .kind.spec.text_fields, ("text",)),

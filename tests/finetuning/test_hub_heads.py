@@ -288,7 +288,7 @@ def _assert_same(found, wanted):
     [
         ("sentiment", {"labels": ["a", "b"]}, "the model has 3: ..negative"),
         ("sentiment", {"labels": "abc"}, "The labels are 'abc'; give a list"),
-        ("sentiment", {"labels": ["a", "a", "b"]}, "occurs twice"),
+        ("sentiment", {"labels": ["a", "a", "b"]}, "that all differ"),
         ("regression", {"labels": ["a"]}, "the kind regression has no labels"),
         ("sentiment", {"text_fields": ()}, "has 1 or 2 text_fields"),
         ("next_sentence", {"text_fields": ["a"]}, "has 2 text_fields"),
@@ -302,7 +302,7 @@ def _assert_same(found, wanted):
         (
             "sentiment",
             {"config": {"architectures": ["BertForQuestionAnswering"]}},
-            "no weights of span_labeler",
+            "no weights for span_labeler",
         ),
         (
             "reranker",

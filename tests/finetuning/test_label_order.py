@@ -8,10 +8,12 @@ from conftest import randomize
 from kind_examples import make_kind
 
 import keras_bert
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.finetuning.label_order import label_places
 from keras_bert.finetuning.training import Start
 
 KINDS = {
@@ -148,7 +150,7 @@ def test_other_labels_ask_for_a_new_head(saved, config, tmp_path, logged):
     ) in str(error.value)
     assert not output_dir.exists()
     finetune(new_head=True)
-    assert "Training starts from random weights of the classifier" in (
+    assert "Training starts with random weights in the classifier" in (
         logged.text
     )
     trained = keras_bert.load_finetuned(output_dir)
@@ -207,4 +209,39 @@ def test_as_many_labels_of_other_names(saved, make, config, logged):
         model.predict(rows), expected.predict(rows), strict=True
     ):
         assert [*answer["scores"].values()] == [*wanted["scores"].values()]
-    assert "assumed to be for the labels no, yes, in this order" in logged.text
+    assert (
+        "with the labels LABEL_0, LABEL_1, is assumed to be for the labels no, "
+        "yes, in this order"
+    ) in logged.text
+
+
+MNLI = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+
+
+@pytest.mark.parametrize(
+    ("stored", "labels", "expected"),
+    [
+        (MNLI, ("contradiction", "entailment", "neutral"), [0, 2, 1]),
+        (MNLI, ("contradiction", "neutral", "entailment"), None),
+        (MNLI, ("0", "1", "2"), [0, 1, 2]),
+        (("0", "1"), ("no", "yes"), [0, 1]),
+        (("a", "A", "b"), ("b", "A", "a"), [2, 1, 0]),
+        (("a", "A", "b"), ("a", "A", "B"), "answers with the labels a, A, b"),
+        (("NEGATIVE", "POSITIVE"), ("pos", "neg"), "has pos, neg; give new_h"),
+    ],
+)
+def test_names_decide_the_order(saved, make, config, stored, labels, expected):
+    _, folder = saved("classification", stored)
+    given = make("classification", labels), Checkpoint.of(folder), config
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            label_places(*given, new_head=False)
+    else:
+        assert label_places(*given, new_head=False) == expected
+
+
+def test_the_labels_of_a_pre_trained_head_have_no_names(saved, make, config):
+    _, folder = saved("next_sentence", ("is_next", "random"))
+    kind = make("next_sentence", ("yes", "no"))
+    checkpoint = Checkpoint.of(folder)
+    assert label_places(kind, checkpoint, config, new_head=False) == [0, 1]

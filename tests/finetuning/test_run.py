@@ -398,7 +398,7 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
 
     with pytest.raises(ValueError, match="No task is named 'glue/sst3'"):
         run("glue/sst3")
-    with pytest.raises(FileNotFoundError, match="No train file at"):
+    with pytest.raises(FileNotFoundError, match="There is no train file at"):
         run("glue/sst2", settings={"max_seq_length": 12})
     with pytest.raises(ValueError, match="Label 'first' of example"):
         run(_task(labels=("1st", "second")))
@@ -424,7 +424,7 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
         run(_task(), vocab_file=vocab_file)
     with pytest.raises(ValueError, match="has no task.json"):
         load_finetuned(checkpoint)
-    with pytest.raises(ValueError, match="pretrained holds model.safetensors"):
+    with pytest.raises(ValueError, match="pretrained contains model"):
         finetune(
             _task(),
             tmp_path,

@@ -217,9 +217,9 @@ def test_what_is_refused(config, tokenizer, tmp_path):
             models.build_encoder(config),
             tokenizer,
             task,
-            "has no output layer, which is the output of no kind",
+            "has no output layer, which no known kind",
         ),
-        (embedder, tokenizer, pair, "not those of a model of the kind embed"),
+        (embedder, tokenizer, pair, "do not fit a model of the kind embed"),
         (models.build_encoder(wide), tokenizer, {}, "has 31 word pieces"),
     ):
         given = {"output_dir": tmp_path / "new"} | changes

@@ -38,7 +38,7 @@ def test_the_content_tells_whether_a_file_is_compressed(tmp_path):
 def test_text_in_another_encoding(tmp_path, encoding):
     (tmp_path / "a.txt").write_bytes("여우 fox\n".encode(encoding))
     with (
-        pytest.raises(InputError, match="a.txt holds zero bytes"),
+        pytest.raises(InputError, match="a.txt contains null bytes"),
         open_text(tmp_path / "a.txt", errors="replace") as lines,
     ):
         list(lines)
@@ -50,5 +50,5 @@ def test_an_output_file_is_none_of_the_input_files(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("a.txt")
     check_is_no_input("b.txt", ["a.txt"])
     for name in ("a.txt", "./a.txt", tmp_path / "a.txt", "link"):
-        with pytest.raises(InputError, match="is an input file too and would"):
+        with pytest.raises(InputError, match="is also an input file and would"):
             check_is_no_input(name, ["b.txt", "a.txt"])

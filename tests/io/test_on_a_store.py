@@ -227,5 +227,7 @@ def test_task_files_are_read(remote):
     assert list(task.read(str(remote), "train")) == [
         {"sentence": "a film", "label": "1"}
     ]
-    with pytest.raises(FileNotFoundError, match="No validation file at s3://"):
+    with pytest.raises(
+        FileNotFoundError, match="There is no validation file at s3://"
+    ):
         task.read(remote, "validation")

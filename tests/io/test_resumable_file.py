@@ -63,12 +63,12 @@ def test_of_two_processes_one_is_refused(tmp_path, num_steps):
         if number == num_steps:
             second = ResumableFile(path)
         first.append(text, {"next": number + 1})
-    with pytest.raises(InputError, match="Another process writes .*a.jsonl"):
+    with pytest.raises(InputError, match="Another process is writing .*.json"):
         second.append("other\n", {"next": num_steps + 1})
     first.finish()
     whole = path.read_bytes()
     if num_steps:
-        with pytest.raises(InputError, match="Another process writes"):
+        with pytest.raises(InputError, match="Another process is writing"):
             second.append("other\n", {"next": num_steps + 1})
     assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
     _write(path)

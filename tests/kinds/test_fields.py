@@ -49,7 +49,7 @@ def test_pairs(config, vocab_file):
         ("classification", {"text": None}, "text of example 2 is None; give"),
         ("multilabel", {"words": ["a"]}, "Example 2 has no field 'text'"),
         ("regression", {"text": 3}, "text of example 2 is 3; give a string"),
-        ("regression", {"text": "a \ud83d"}, "is not a whole character"),
+        ("regression", {"text": "a \ud83d"}, "is not valid Unicode"),
         (
             "multiple_choice",
             {"context": "a", "endings": ["b", 2]},
@@ -69,7 +69,7 @@ def test_pairs(config, vocab_file):
         (
             "span",
             {"question": "Who?", "context": "\ude00"},
-            "context of example 2 has .*, which is not a whole character",
+            "context of example 2 has .*, which is not valid Unicode",
         ),
     ],
 )

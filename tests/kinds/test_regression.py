@@ -6,6 +6,7 @@ from conftest import randomize
 from kind_examples import make_kind, serve
 
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.registry import get_kind
 
@@ -32,6 +33,15 @@ def test_answers_are_clipped_but_labels_must_be_in_the_range(kind):
     for label in ("-0.1", 80):
         with pytest.raises(InputError, match=r"is outside 0.0 to 5.0, the"):
             kind.encode([{"text": "a", "label": label}], labeled=True)
+
+
+def test_other_formats_leave_out_the_range(kind, config, tmp_path, caplog):
+    FinetunedModel(kind.build_model(config), kind, config).save(tmp_path / "m")
+    for to in ("huggingface", "google_tf1"):
+        caplog.clear()
+        convert_checkpoint(tmp_path / "m", tmp_path / to, to)
+        for setting in ("min_value=0.0", "max_value=5.0"):
+            assert f"no place for {setting}; it is left out" in caplog.text
 
 
 def test_labels_of_a_reranker_are_from_0_to_1(config, vocab_file):

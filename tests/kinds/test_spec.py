@@ -76,9 +76,11 @@ def test_a_setting_with_a_wrong_value_is_named(name, settings, message):
 
 
 def test_an_unknown_kind_lists_the_known_ones():
-    with pytest.raises(InputError, match="'guess'; known are ") as error:
+    with pytest.raises(
+        InputError, match="'guess'; the known kinds are "
+    ) as error:
         get_kind("guess")
-    known, _, _ = str(error.value).partition("known are ")[2].partition(". ")
+    known, _, _ = str(error.value).partition("kinds are ")[2].partition(". ")
     assert set(TEXT_FIELDS) <= set(known.split(", "))
 
 
@@ -99,7 +101,7 @@ def test_an_unknown_kind_lists_the_known_ones():
         ),
         ("regression", {"metrics": ("bleu",)}, "no metric 'bleu'; choose from"),
         ("regression", {"text_fields": ("a", "b", "c")}, "1 or 2 text_fields"),
-        ("reranker", {"text_fields": ("a", "a")}, "with different names, but"),
+        ("reranker", {"text_fields": ("a", "a")}, "that all differ, but"),
         ("next_sentence", {"labels": ("a", "b", "c")}, "two labels, one for t"),
         ("span", {"text_fields": ("a",)}, "the kind span has 2 text_fields"),
         (

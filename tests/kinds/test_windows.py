@@ -8,6 +8,7 @@ from conftest import randomize
 from kind_examples import make_kind, serve
 
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.training.distribution import BatchShard
@@ -202,6 +203,19 @@ def test_the_served_model_answers_as_predict_does(
             if key in ("scores", "score"):
                 value = pytest.approx(value, abs=1e-6)
             assert answer[key] == value
+
+
+@pytest.mark.parametrize("name", ["classification", "multilabel", "regression"])
+@pytest.mark.parametrize("to", ["huggingface", "google_tf1"])
+def test_a_format_without_windows_refuses_them(
+    config, build, tmp_path, name, to
+):
+    kind = build(name)
+    FinetunedModel(kind.build_model(config), kind, config).save(
+        tmp_path / "saved"
+    )
+    with pytest.raises(InputError, match="no windows, .* window_pooling=mean;"):
+        convert_checkpoint(tmp_path / "saved", tmp_path / "converted", to)
 
 
 def test_batches_of_windows(build):

@@ -147,7 +147,7 @@ class _Two(keras.Model):
         x.folder / "bert_model.ckpt", google(_weights(x.config))
         | {"bert/pooler/dense/bias": np.full(12, np.nan, "f")})
         or x.folder), Says("are not finite")),
-    ("8 bits of another package", _float8, Says("has w as F8_E4M3, as an")),
+    ("8 bits of another package", _float8, Says("stores w as F8_E4M3, be")),
     ("two weights with one path", lambda x: keras_bert.load_checkpoint(
         _Two(x.config), x.checkpoint),
      Says("2 weights of the network have the path embeddings/word_embeddings")),
@@ -166,7 +166,7 @@ def test_numbers_may_be_large(given):
 
 @cases(
     *((f"{name}: {value}", _hub(**{name: value}),
-       Says(f"has {name} {value!r}, which BERT does not have"))
+       Says(f"has {name}: {value!r}, which BERT does not have"))
       for name, value in (
           ("embedding_size", 6), ("is_encoder_decoder", True),
           ("quantization_config", {"bits": 8}), ("rope_theta", 10000.0),

@@ -133,8 +133,8 @@ def test_csv(given, call, expected):
     ("an object as text", lambda x: x.predict(
         x.jsonl('{"text": {"en": "a film"}}\n')),
      Says("is {'en': 'a film'}; give a string")),
-    ("is not a whole character", lambda x: x.predict(
-        x.jsonl('{"text": "a \\ud83d"}\n')), Says("is not a whole character")),
+    ("is not valid Unicode", lambda x: x.predict(
+        x.jsonl('{"text": "a \\ud83d"}\n')), Says("is not valid Unicode")),
     ("Python instead of JSON", lambda x: x.jsonl("{'text': 'a'}\n"),
      Says("is not a JSON object")),
     ("byte-order mark", lambda x: x.jsonl('\ufeff{"text": "a"}\n'),

@@ -85,13 +85,13 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
      _TOO_LONG),
     ("a folder that exists",
      lambda x: x.model("named").save(x.checkpoint),
-     Says("exists already; give a new folder")),
+     Says("already exists; give a new folder")),
     ("an unknown format", lambda x: keras_bert.convert_checkpoint(
         x.checkpoint, x.folder / "a", to="pytorch"),
      Says("There is no format 'pytorch'")),
     ("a checkpoint onto itself", lambda x: keras_bert.convert_checkpoint(
         x.checkpoint, x.checkpoint, to="huggingface"),
-     Says("exists already; give a new folder")),
+     Says("already exists; give a new folder")),
     ("one label", lambda x: keras_bert.models.build_classifier(
         x.config, num_labels=1), Says("use build_regressor")),
 )  # fmt: skip
@@ -159,7 +159,7 @@ def test_ids_that_the_network_does_not_have(config, name, ids, most):
     features = dict.fromkeys(names, np.ones([1, 2], "int32"))
     features[name] = np.array(ids, "int32")
     wrong = next(x for x in ids[0] if not 0 <= x <= most)
-    message = f"{name} hold {wrong}, but must be from 0 to {most}; give"
+    message = f"{name} contains {wrong}, but must be from 0 to {most}; give"
     with pytest.raises(ValueError, match=message):
         encoder(features)
     with pytest.raises(tf.errors.InvalidArgumentError):

@@ -106,10 +106,10 @@ def _num_answers(rows, kind="classification"):
     ("half a batch", lambda x: x.predict([{"text": "a"}], batch_size=0.5),
      Says("batch_size is 0.5")),
     ("no row to evaluate", lambda x: x.evaluate([]),
-     Says("There is no row to evaluate")),
+     Says("There are no rows to evaluate")),
     ("no rows to export with",
      lambda x: x.model("classification").export(x.folder / "a", rows=[]),
-     Says("There is no row to evaluate")),
+     Says("There are no rows to evaluate")),
     ("text to export with",
      lambda x: x.model("classification").export(x.folder / "a", rows="a"),
      _FORM),
@@ -186,8 +186,8 @@ def _choice(label="0", endings=("b", "c")):
     ("a numpy integer and an array of endings",
      _choice(np.int64(1), np.array(["b", "c"])), ["accuracy", "loss"]),
     ("a boolean", _choice(True), Says("Label True of example 1")),
-    ("labels from 1", _choice("2"), Says("the numbers of its endings")),
-    ("the ending", _choice("b"), Says("the numbers of its endings")),
+    ("labels from 1", _choice("2"), Says("the indices of its endings")),
+    ("the ending", _choice("b"), Says("the indices of its endings")),
     ("one string", _choice(endings="b"), Says("give a list of strings")),
     ("one ending", _choice(endings=["b"]), Says("at least two to choose from")),
     ("an ending that is None", _choice(endings=["b", None]),
@@ -195,7 +195,7 @@ def _choice(label="0", endings=("b", "c")):
     ("other numbers of endings", lambda x: x.predict(
         [{"context": "a", "endings": list("bc")},
          {"context": "a", "endings": list("bcd")}], "multiple_choice"),
-     Says("the same number, 2 in the first one")),
+     Says("as many as the first example, 2")),
 )  # fmt: skip
 def test_choices(given, call, expected):
     check(call, given, expected)

@@ -36,12 +36,12 @@ def _task(**changes):
     ("labels as a dict", _task(labels={"no": 0, "yes": 1}), _A_TUPLE),
     ("labels as None", _task(labels=None), _A_TUPLE),
     ("a label twice", lambda x: x.finetune(_task(labels=("0", "0"))(x)),
-     Says("occurs twice")),
+     Says("has labels that all differ")),
     ("one text field", _task(text_fields="ab"), _A_TUPLE),
     ("one metric", _task(metrics="accuracy"), _A_TUPLE),
     ("one split", _task(validation_splits="validation"), _A_TUPLE),
     ("a file to read", _task(read="train.tsv"),
-     Says("The read of the task is 'train.tsv'; give a function")),
+     Says("The task's read is 'train.tsv'; give a function")),
     ("labels as a list", lambda x: len(_task(labels=["0", "1"])(x).labels), 2),
     ("a kind that is unknown",
      lambda x: x.finetune(_task(kind="sentiment")(x)),
@@ -75,7 +75,7 @@ _FILE = """from keras_bert import Task
     ("a path to finetune", lambda x: x.finetune(x.file("my.py", "TASKS = {}")),
      Says("defines no tasks")),
     ("a file that is not there", lambda x: keras_bert.get_task("absent.py"),
-     Says("No task file at absent.py")),
+     Says("There is no task file at absent.py")),
 )  # fmt: skip
 def test_get_task(given, call, expected):
     check(call, given, expected)
@@ -166,7 +166,7 @@ def _config(**values):
     ("a name with hyphens", lambda x: BertConfig.from_name("bert-tiny"),
      Says("bert_tiny")),
     ("a kind's name", lambda x: get_kind("classifier"),
-     Says("No kind of task is named 'classifier'; known are")),
+     Says("No kind of task is named 'classifier'; the known kinds are")),
 )  # fmt: skip
 def test_settings(given, call, expected):
     check(call, given, expected)

@@ -82,7 +82,7 @@ def test_latin1_is_warned_of(given, logged, name, content, options):
     assert "2 lines of" in message and "not UTF-8" in message
 
 
-_A_SOURCE = Says("give a TextSource of the file, or lines")
+_A_SOURCE = Says("give a TextSource or lines")
 
 
 @cases(
@@ -93,7 +93,7 @@ _A_SOURCE = Says("give a TextSource of the file, or lines")
     ("one path for the output", lambda x: x.create(outputs=Path("a")),
      Says("a list of names as the output_files")),
     ("an output twice", lambda x: x.create(outputs=["a", "a"]),
-     Says("are the same; give each a name of its own")),
+     Says("are the same; give each a different name")),
     ("bytes", lambda x: x.create([b"the fox"]),
      Says("A line of the text is b'the fox'; give strings")),
     ("None", lambda x: x.create(["the fox", None]),
@@ -149,10 +149,10 @@ def _of_other_case(x):
     ("records of both cases", lambda x: x.pretrain(
         [x.records, _of_other_case(x)], vocab_file=x.vocab_file),
      Says("do_lower_case=False, strip_accents=None, tokenize_chinese_chars="
-          "True); give records of one tokenizer")),
+          "True); give records made with the same tokenizer")),
     ("held-out records of the other case", lambda x: x.pretrain(
         x.records, eval_files=_of_other_case(x), vocab_file=x.vocab_file),
-     Says("give records of one tokenizer")),
+     Says("give records made with the same tokenizer")),
     ("no file", lambda x: x.pretrain([]), Says("There is no file of records")),
     ("text", lambda x: x.pretrain(x.vocab_file),
      Says("is not a TFRecord file")),
@@ -187,7 +187,7 @@ def _of_other_case(x):
     ),
     ("moments of nothing",
      lambda x: x.pretrain(x.records, {"init_moments": True}),
-     Says("init_moments loads the optimizer's moments of a checkpoint")),
+     Says("init_moments loads the optimizer's moments from a checkpoint")),
 )  # fmt: skip
 def test_pretrain(given, call, expected):
     check(call, given, expected)
@@ -207,21 +207,21 @@ _ROWS = [[2, 5, 3], [2, 9, 3]]
         x, np.array(_ROWS, "int64"), [[7, 0], [7, 1]]), [5, 9]),
     ("ids of one text",
      lambda x: _masked(x, np.array(_ROWS[0]), [[7, 0]]),
-     Says("input_ids is int64 of the shape (3,)")),
+     Says("input_ids has dtype int64 and shape (3,), but must be")),
     ("ids that are not whole",
      lambda x: _masked(x, np.array(_ROWS, "float32"), [[7, 0], [7, 1]]),
-     Says("input_ids is float32")),
+     Says("input_ids has dtype float32")),
     ("one row of seeds", lambda x: _masked(x, np.array(_ROWS), [[7, 0]]),
      Says("give each text a row of seeds")),
     ("seeds without rows", lambda x: _masked(x, np.array(_ROWS), [7, 0]),
-     Says("seeds is int32 of the shape (2,)")),
+     Says("seeds has dtype int32 and shape (2,)")),
     ("one number as seeds", lambda x: _masked(x, np.array(_ROWS), 7),
-     Says("integers with a row for each text")),
+     Says("integers, one row per text")),
     ("seeds that are not whole",
      lambda x: _masked(x, np.array(_ROWS), [[0.5], [0.25]]),
-     Says("seeds is float32")),
+     Says("seeds has dtype float32")),
     ("words as seeds", lambda x: _masked(x, np.array(_ROWS), [["a"], ["b"]]),
-     Says("seeds is string")),
+     Says("seeds has dtype string")),
 )  # fmt: skip
 def test_masker(given, call, expected):
     check(call, given, expected)

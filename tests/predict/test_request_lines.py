@@ -106,6 +106,12 @@ def test_the_texts_after_the_first_make_a_list():
     assert _joined(_Joiner("endings"), "a\tb") == ["['a', 'b']"]
 
 
+def test_quotes_that_excel_wrote_are_left_out():
+    line = '"He said ""hi"" to me"\t"a"'
+    assert _joined(PAIR, line) == ['He said "hi" to me|"a"']
+    assert _joined(ONE, "left\tid", line) == ['He said "hi" to me']
+
+
 def test_columns_are_read_by_the_names_in_the_header():
     lines = [
         "\ufeffid\tleft\tright\n",
@@ -165,7 +171,7 @@ def test_columns_are_read_by_the_names_in_the_header():
         (PAIR, '{"left": "a"}', "Line 2 has the fields left, but the model"),
         (PAIR, "", "Line 2 has 1 column, but the model takes 2"),
         (OF_LISTS, '{"left": ["a"], "endings": ["b"]}', "The left of line 2"),
-        (ONE, '{"left": "\\ud83d"}', "The left of line 2 has half of a"),
+        (ONE, '{"left": "\\ud83d"}', "The left of line 2 contains half of a"),
         (ONE, "caf\udce9", "Line 2 is not UTF-8; convert the text to UTF-8."),
         (OF_LISTS, "a", "The endings of line 2 must be a list of strings."),
         (
@@ -287,7 +293,7 @@ def test_a_repeated_column_is_a_list(tmp_path):
             ("text",),
             "columns a fox,  and a dog, but text",
         ),
-        ("left,id\na,1\n", (), "left, id; give the one .* as --field=text"),
+        ("left,id\na,1\n", (), "left, id; name the column .* as --field=text"),
         ("left,id\na,1\n\nb\n", ("left",), "Line 4 .* 1 columns, but 2 are"),
         ('left,id\n"a,1\n', ("left",), "Line 2 .* is not CSV: .* its quotes"),
         ("", ("left",), "a.csv is empty"),

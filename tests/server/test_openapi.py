@@ -178,7 +178,9 @@ def test_one_of_several_models_must_be_named(client):
     app = App({"a": client.model, "b": client.model}, ServerConfig())
     with TestClient(app) as several:
         error = several.get("/info").json()["error"]
-        assert error == "This server has the models a, b; name one as model."
+        assert error == (
+            "This server has the models a, b; set model to one of them."
+        )
         assert several.get("/info?model=b").status_code == 200
         for url, model in (("/embed?model=b", {}), ("/embed", "b")):
             body = {"inputs": "a film"} | ({"model": model} if model else {})

@@ -89,9 +89,9 @@ def test_wrong_flags(slow_model, tmp_path):
     def error(**flags):
         return error_of("serve", **{"model_dir": slow_model, **flags})
 
-    assert "give each a name of its own" in error(model_name="a,b")
+    assert "give each a different name" in error(model_name="a,b")
     (tmp_path / "key").write_text("\n")
-    assert "has 0 lines, but must be one" in error(
+    assert "has 0 lines, but must have exactly one" in error(
         api_key_file=tmp_path / "key"
     )
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -135,7 +135,7 @@ def test_models_are_named_after_their_checkpoints(served):
         "films": "cache/runs/films",
         "a@b": "served/a@b",
     }
-    with pytest.raises(InputError, match="give each a name of its own"):
+    with pytest.raises(InputError, match="give each a different name"):
         serve_command.run(config, model=["a/x"], model_dir=["b/x"])
     with pytest.raises(InputError, match="Give --model or --model_dir"):
         serve_command.run(config)
@@ -151,9 +151,9 @@ def test_a_model_that_is_exported_first_has_a_line_in_the_log(served):
     [
         (["stable=1", "stable=7"], "stable is given for the versions 1 and 7"),
         (["a/x=1", "a/x=2"], "x is given for the versions 1 and 2"),
-        (["stable"], "'stable' is not a label of a version"),
-        (["a/=1"], "'a/=1' is not a label"),
-        (["stable=one"], "'stable=one' is not a label"),
+        (["stable"], "'stable' is not a version label"),
+        (["a/=1"], "'a/=1' is not a version label"),
+        (["stable=one"], "'stable=one' is not a version label"),
     ],
 )
 def test_wrong_labels(served, labels, reason):
@@ -165,7 +165,7 @@ def test_wrong_labels(served, labels, reason):
 
 def test_a_label_of_several_models_names_its_model(served):
     models = ["served/a", "served/b"]
-    with pytest.raises(InputError, match="several models, such as a/stable=1"):
+    with pytest.raises(InputError, match="or a/stable=1 if there are several"):
         serve_command.run(
             ServerConfig(), model_dir=models, version_labels=["stable=1"]
         )
@@ -255,7 +255,7 @@ def test_wrong_models(slow_model):
     fail("cannot be in a URL", {"a:b": slow_model})
     fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})
     fail(
-        "'b' has a label; the models are a",
+        "'b' has a version label, but is not a model; the models are a",
         {"a": slow_model},
         {"b": {"stable": 1}},
     )

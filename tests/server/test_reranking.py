@@ -149,4 +149,4 @@ def test_the_pieces_of_many_texts(reranker):
 
 def test_a_model_without_a_vocabulary(client):
     error = _post(client, "/tokenize", 400, inputs="a")["error"]
-    assert error.startswith("This model has no vocabulary beside it, or")
+    assert error.startswith("This model has no vocabulary file, or")

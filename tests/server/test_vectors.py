@@ -90,7 +90,7 @@ def test_the_cosines(client):
         (
             "/embed",
             {"inputs": "a", "input_type": "query", "prompt_name": "query"},
-            "give one of them and no input_type",
+            "give one of them without input_type",
         ),
         (
             "/embed",
@@ -111,7 +111,7 @@ def test_a_wrong_request_is_told(client, path, body, reason):
 
 def test_a_model_without_vectors(reranker):
     error = _error(reranker, "/embed", inputs="a")
-    assert error.startswith("The signature serving_default of this model has")
+    assert error.startswith("The signature serving_default of this model ret")
 
 
 def test_the_name_of_the_model(client):

@@ -17,11 +17,11 @@ def test_tsv_by_name_by_number_and_without_header(tmp_path):
         {"text": '"quoted', "label": "1"},
         {"text": "b \u2028c", "label": "0"},
     ]
-    for columns in (
-        {"text": "text", "label": "label"},
-        {"text": 1, "label": 0},
+    for columns, header in (
+        ({"text": "text", "label": "label"}, None),
+        ({"text": 1, "label": 0}, True),
     ):
-        read = readers.tsv(train="a.tsv", validation="a.tsv", columns=columns)
+        read = readers.tsv(train="a.tsv", columns=columns, header=header)
         assert list(read(tmp_path, "train")) == expected
     read = readers.tsv(
         train="a.tsv", validation="a.tsv", columns={"text": 1}, header=False
@@ -62,7 +62,7 @@ def test_a_bad_tsv_is_named(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         list(read(tmp_path, "train"))
     with pytest.raises(
-        FileNotFoundError, match="No validation file at .*b.tsv"
+        FileNotFoundError, match="There is no validation file at .*b.tsv"
     ):
         read(tmp_path, "validation")
 
@@ -168,8 +168,19 @@ def test_csv_with_other_delimiters(tmp_path, delimiter):
 
 def test_csv_with_one_column_that_is_read_by_its_number(tmp_path):
     (tmp_path / "a.csv").write_text("text;id\na, b;7\n")
-    read = readers.csv(columns={"text": 0, "label": 1}, test="a.csv")
-    assert list(read(tmp_path, "test")) == [{"text": "a, b"}]
+    columns = {"text": 0, "label": 1}
+    for header, rows in (
+        (True, [{"text": "a, b"}]),
+        (False, [{"text": "text"}, {"text": "a, b"}]),
+    ):
+        read = readers.csv(columns=columns, header=header, test="a.csv")
+        assert list(read(tmp_path, "test")) == rows
+
+
+@pytest.mark.parametrize("make", [readers.tsv, readers.csv])
+def test_numbers_do_not_show_whether_there_is_a_header(make):
+    with pytest.raises(InputError, match="give header=True or header=False"):
+        make(columns={"text": 0, "label": 1}, train="a")
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -70,7 +70,9 @@ def test_wrong_files_are_named(tmp_path, line, message):
 
 
 def test_an_absent_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is data_dir the folder above"):
+    with pytest.raises(
+        FileNotFoundError, match="give the folder that contains"
+    ):
         TASK.read(tmp_path, "train")
 
 

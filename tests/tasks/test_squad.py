@@ -51,7 +51,9 @@ def test_all_gold_answers_are_read(tmp_path):
     ]
     (row,) = get_task("squad/v2").read(tmp_path, "validation")
     assert row["label"] == []
-    with pytest.raises(FileNotFoundError, match="No train file at .*v2.0.json"):
+    with pytest.raises(
+        FileNotFoundError, match="There is no train file at .*v2.0.json"
+    ):
         get_task("squad/v2").read(tmp_path, "train")
 
 

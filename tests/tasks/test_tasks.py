@@ -119,6 +119,7 @@ def test_official_files(shared, folder, task, sizes, row):
             "must differ from each other and from predictions",
         ),
         ({"test_files": {"a": "x.tsv", "b": "x.csv"}}, "must differ"),
+        ({"test_files": {"test": "x.jsonl"}}, "; name it x.tsv"),
     ],
 )
 def test_a_task_that_contradicts_itself_is_refused(change, message):
@@ -154,7 +155,7 @@ def test_a_task_in_a_file_of_its_own(tmp_path):
         assert rows[0]["label"] == task.labels[1]
     with pytest.raises(InputError, match="defines the tasks boolq; name one"):
         get_task(f"{file}:bool")
-    with pytest.raises(FileNotFoundError, match="No task file at"):
+    with pytest.raises(FileNotFoundError, match="There is no task file at"):
         get_task(str(tmp_path / "absent.py"))
 
 

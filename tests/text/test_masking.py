@@ -195,7 +195,7 @@ def test_a_seed_draws_the_same_masks_in_graphs(tokenizer, batch, tmp_path):
 @pytest.mark.parametrize(
     ("rates", "message"),
     [
-        ({"mask_rate": 0.9, "random_rate": 0.2}, "the paper has 0.8 and 0.1"),
+        ({"mask_rate": 0.9, "random_rate": 0.2}, "the paper uses 0.8 and 0.1"),
         ({"random_rate": -0.1}, "random_rate is -0.1, but must be at least 0"),
         ({"masked_lm_prob": 0.0}, "masked_lm_prob is 0.0, .* be above 0"),
         ({"masked_lm_prob": 1.0}, "masked_lm_prob is 1.0, .* be below 1"),

@@ -138,8 +138,8 @@ MISUSES = [
     ([["a", "the"], ["fox", "dog"]], f"Texts of shape \\(2, 2\\).* {PAIRS}"),
     (np.array([["a", "fox"]], object), f"Texts of shape \\(1, 2\\).* {PAIRS}"),
     ([["a"], ["fox", "dog"]], f"Text 0 is \\['a'\\], but.* {PAIRS}"),
-    (("a", "fox"), f"A tuple of 2 was given, but a list of.* {PAIRS}"),
-    ((["a"], ["fox"], ["dog"]), f"A tuple of 3 was given.* {PAIRS}"),
+    (("a", "fox"), f"A tuple of 2 items was given, but .* {PAIRS}"),
+    ((["a"], ["fox"], ["dog"]), f"A tuple of 3 items was given.* {PAIRS}"),
     ("the fox", "One string was given, but a list .*; put it into a list"),
     (b"the fox", "One string was given"),
     (tf.constant("the fox"), "One string was given"),
@@ -215,7 +215,7 @@ def test_wrong_windows_are_refused(vocab_file, settings):
 
 def test_pairs_have_no_windows(vocab_file):
     preprocess = BertPreprocessor(BertTokenizer(vocab_file), 16, doc_stride=4)
-    with pytest.raises(InputError, match="Pairs have no windows"):
+    with pytest.raises(InputError, match="Pairs are not split into"):
         preprocess(["a"], ["b"])
 
 

@@ -386,7 +386,7 @@ def test_a_guessed_case_is_said(vocab_file, caplog):
     vocab_file.write_text("\n".join(pieces))
     assert load_tokenizer(vocab_file=vocab_file).do_lower_case
     assert (
-        "Text is lower-cased, because 1 of its 106 word pieces" in caplog.text
+        "Text is lower-cased, because 1 of the 106 word pieces" in caplog.text
     )
     caplog.clear()
     load_tokenizer(vocab_file=vocab_file, do_lower_case=True)
@@ -416,7 +416,7 @@ MISUSES = {
     ),
     "no BERT": (
         _with_config(subword_tokenizer_type="character"),
-        "has subword_tokenizer_type: 'character', which splits text in another",
+        "has subword_tokenizer_type: 'character', which does not match its",
     ),
     "an unknown name": (
         {"special_tokens_map": {"image_token": "<i>"}},

@@ -170,7 +170,7 @@ def test_a_callback_ends_the_run(whole, tmp_path, moment, steps, logged):
     setattr(Stops, moment, stop)
     _, figures = train_small(tmp_path, 10, LONG, callbacks=[Stops()])
     assert str(figures["step"]) == steps[-1] and figures["val_loss"] > 0
-    assert "A callback has ended the run early" in logged.text
+    assert "The run ended early: a callback stopped it" in logged.text
     names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
     assert f"step-{figures['step']:08d}" in names
     model, figures = train_small(tmp_path, 10, LONG)

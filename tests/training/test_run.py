@@ -248,7 +248,7 @@ def test_a_run_leaves_no_graph_and_so_no_weights_behind(tmp_path):
 def test_a_finished_run_is_not_trained_again(tmp_path, caplog):
     model, figures = train_small(tmp_path, 4)
     again, same_figures = train_small(tmp_path, 4)
-    assert f"The run in {tmp_path} is finished, at step 4" in caplog.text
+    assert f"The run in {tmp_path} already finished" in caplog.text
     assert same_figures == figures
     for a, b in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
@@ -291,7 +291,7 @@ def test_another_run_does_not_continue_this_one(tmp_path, num_steps):
     assert str(error.value) == (
         f"The run in {tmp_path} was started with learning_rate 0.05 instead "
         "of 0.01, random_seed 12345 instead of 7, other rows; give the same "
-        "as then to resume it, another output_dir, or overwrite_output_dir to "
+        "values to resume it, another output_dir, or overwrite_output_dir to "
         "start over."
     )
     for path, content in before.items():

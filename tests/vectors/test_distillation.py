@@ -116,6 +116,20 @@ def test_hidden_states_need_a_teacher_with_settings(
         distill(embedder, student, input_file, tmp_path / "o", config=config)
 
 
+def test_layers_are_those_of_the_folder_of_the_teacher(
+    checkpoint, student, input_file, tmp_path
+):
+    large = tmp_path / "large"
+    convert_checkpoint(checkpoint, large, "sentence_transformers")
+    config = dataclasses.replace(CONFIG, hidden_layer_map="1:2")
+    for change in ({"pooling": "max"}, {"normalize": False}):
+        teacher = load_embedder(large, max_seq_length=9, **change)
+        message = f"{[*change][0]} of the teacher is .*; leave"
+        with pytest.raises(InputError, match=message):
+            distill(teacher, student, input_file, tmp_path / "o", config=config)
+    assert not (tmp_path / "o").exists()
+
+
 @pytest.mark.slow
 def test_another_width_needs_a_layer(checkpoint, student, input_file, tmp_path):
     teacher = load_embedder(checkpoint, max_seq_length=9, dimensions=7)

@@ -51,6 +51,12 @@ def test_a_field_is_a_key_or_a_column(embedder, tmp_path, name, header, line):
     np.testing.assert_allclose(np.load(out), embedder.embed(texts), atol=1e-6)
 
 
+def test_quotes_that_excel_wrote_are_left_out(tmp_path):
+    (tmp_path / "in.tsv").write_text('text\tid\n"a ""b"" c"\t7\n"a"\t8\n')
+    texts = [*module.read_texts(str(tmp_path / "in.tsv"), "text")]
+    assert texts == ['a "b" c', '"a"']
+
+
 class _Killed(BaseException):
     pass
 
@@ -109,12 +115,12 @@ def test_what_is_left_of_another_run_is_refused(
 @pytest.mark.parametrize(
     "content, field, out, message",
     [
-        ("", None, "a.npy", "has no line"),
+        ("", None, "a.npy", "has no lines"),
         ("fox", None, "a.csv", "must end with .npy, or with .jsonl for"),
         ("fox", "text", "a.npy", "Line 1 of .* has no field 'text'; give JSON"),
         ('{"x": "a"}', "text", "a.npy", "Line 1 of .* has no field 'text'"),
         ('{"x": 3}', "x", "a.npy", "The text of line 1 of .* is 3; give a str"),
-        ('{"text": "fox"}', None, "a.npy", "is a JSON object; give the field"),
+        ('{"text": "fox"}', None, "a.npy", "is a JSON object; name the field"),
         ('{"x": "a"}', "x,y", "a.npy", "Line 1 of .* has no field 'x,y'; give"),
         ("a\rb\r", None, "a.npy", "The lines of .* end with CR alone"),
         (
@@ -129,7 +135,7 @@ def test_what_is_left_of_another_run_is_refused(
             "a.npy",
             r"The text of line 2 of .* is \['fox', 'dog'\]; give a string",
         ),
-        ("fox\n\udc80", None, "a.npy", "text of line 2 of .*, which is not a"),
+        ("fox\n\udc80", None, "a.npy", "text of line 2 of .*, which is not v"),
     ],
 )
 def test_wrong_input_leaves_nothing(

@@ -156,7 +156,7 @@ def test_texts_in_any_sequence(embedder, texts):
         (np.ones(3), "Text 1 is np.float64.*; give a string"),
         (["the fox", 7], "Text 2 is 7; give a string"),
         ([{"text": "the fox"}], "Text 1 is {'text': .*; give a string"),
-        (["the \ud83d"], "Text 1 has .*, which is not a whole char"),
+        (["the \ud83d"], "Text 1 has .*, which is not valid Unicode"),
     ],
 )
 def test_wrong_texts_are_refused(embedder, texts, message):

@@ -213,8 +213,15 @@ def test_a_collection_without_any_judged_document_is_refused(
 ):
     file = collection[0] / "qrels" / "test.tsv"
     file.write_text("query-id\tcorpus-id\tscore\nq0\tabsent\t1\n")
-    with pytest.raises(InputError, match="none of the judged documents, such"):
+    with pytest.raises(InputError, match="None of the judged documents, such"):
         evaluate_retrieval(embedder, collection[0])
+
+
+@pytest.mark.parametrize("name", ["best", "checkpoints"])
+def test_the_metrics_of_a_run_are_not_replaced(embedder, tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match="contains a run, .* another folder"):
+        evaluate_retrieval(embedder, "no collection", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""BERT's names in transformers, to which the other families' are mapped."""
+"""BERT's module names in transformers; other families' names map to them."""
 
 PREFIX = "bert."
 NAMES: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Names of DistilBERT in transformers -> BERT's."""
+"""DistilBERT's module names in transformers -> BERT's names."""
 
 _LAYER = "transformer.layer.{i}"
 _BERT = "encoder.layer.{i}"

@@ -1,4 +1,4 @@
-"""Names of ELECTRA in transformers -> BERT's."""
+"""ELECTRA's module names in transformers -> BERT's names."""
 
 from keras_bert.checkpoints.families import roberta
 

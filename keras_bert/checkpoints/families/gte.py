@@ -1,4 +1,4 @@
-"""Names of GTE v1.5, as released and in transformers 5 -> BERT's."""
+"""GTE v1.5's module names, as released and in transformers 5 -> BERT's."""
 
 from keras_bert.checkpoints.families import nomic_bert
 

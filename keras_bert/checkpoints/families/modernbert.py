@@ -1,4 +1,4 @@
-"""Names of ModernBERT, Ettin and mmBERT in transformers -> BERT's."""
+"""Module names of ModernBERT, Ettin and mmBERT in transformers -> BERT's."""
 
 from keras_bert.checkpoints.families import nomic_bert
 

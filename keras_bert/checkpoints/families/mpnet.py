@@ -1,4 +1,4 @@
-"""Names of MPNet in transformers -> BERT's."""
+"""MPNet's module names in transformers -> BERT's names."""
 
 from keras_bert.checkpoints.families import roberta
 

@@ -1,4 +1,4 @@
-"""Names of nomic-embed-text, as released and in transformers 5 -> BERT's."""
+"""nomic-embed-text's names, as released and in transformers 5 -> BERT's."""
 
 _LAYER = "encoder.layers.{i}"
 _BERT = "encoder.layer.{i}"

@@ -1,4 +1,4 @@
-"""Names of RoBERTa and XLM-RoBERTa in transformers -> BERT's."""
+"""Module names of RoBERTa and XLM-RoBERTa in transformers -> BERT's names."""
 
 PREFIX = "roberta."
 NAMES = {

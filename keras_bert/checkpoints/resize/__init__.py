@@ -1,1 +1,1 @@
-"""A checkpoint -> one with another vocabulary or more positions."""
+"""A checkpoint -> one with other word pieces, positions or layers."""

@@ -21,7 +21,7 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# The weights, the config, the tokenizer, and the name task.json -> its text.
+# The weights, the config, the tokenizer, and the text of task.json by its name.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
 _LAYER = re.compile(r"layer_(\d+)/")
@@ -33,10 +33,11 @@ def extend_positions(
     """Gives a checkpoint more positions, such as 1,024 instead of 512.
 
     The position embeddings are copied over and over, as Longformer does
-    (arXiv 2004.05150, section 5): position 512 begins with the row of position
-    0. So a token still knows what is next to it, and only the borders of the
-    copies are new to the network. Train it on long texts afterwards. All other
-    weights stay bit for bit; the state of the optimizer is not copied.
+    (arXiv 2004.05150, section 5): position 512 starts with the row of position
+    0. So neighboring tokens still have neighboring rows, and only the borders
+    between copies are new to the network. Train it on long texts afterwards.
+    All other weights stay the same, bit for bit. The state of the optimizer is
+    not copied.
 
     Example:
         >>> keras_bert.checkpoints.extend_positions("pretrained", "longer", 40)
@@ -88,11 +89,11 @@ def extend_positions(
 def keep_layers(
     checkpoint: str | Path, output_dir: str | Path, layers: Sequence[int]
 ) -> None:
-    """Keeps some encoder blocks of a checkpoint, and all other weights.
+    """Writes a copy of a checkpoint that has only some of the encoder blocks.
 
-    The training of a smaller network can start from the result, as for
-    DistilBERT (Sanh et al. 2019, arXiv 1910.01108, section 3); see `distill`.
-    The state of the optimizer is not copied.
+    All other weights are kept. The training of a smaller network can start from
+    the result, as for DistilBERT (Sanh et al. 2019, arXiv 1910.01108, section
+    3); see `distill`. The state of the optimizer is not copied.
 
     Example:
         >>> keras_bert.checkpoints.keep_layers("pretrained", "shallow", [1])
@@ -125,9 +126,9 @@ def keep_layers(
         )
     if config.norm_placement == "before" or config.local_attention:
         raise InputError(
-            f"The first layer of {checkpoint} and its layers of full attention "
-            "are unlike the others, so none can be left out; give a checkpoint "
-            "of another family."
+            f"In {checkpoint}, the first layer and the full-attention layers "
+            "differ from the others, so no layer can be left out; give a "
+            "checkpoint of another family."
         )
     kept = {}
     for path, array in arrays.items():
@@ -144,19 +145,19 @@ def keep_layers(
 def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """Returns the weights of a checkpoint, its config, tokenizer and task.
 
-    The task is the name `task.json` -> its text if the model is fine-tuned. A
-    model that is changed stays a model of this task.
+    The task is the text of a fine-tuned model's `task.json`, by its name, so
+    that the changed model can keep its task; it is empty for other models.
 
-    Raises FileNotFoundError if one of them is missing, and InputError if they
-    do not belong together.
+    Raises FileNotFoundError if the checkpoint, config or vocabulary is missing,
+    and InputError if they do not belong together.
     """
     whole = Checkpoint.of(checkpoint)
     config, tokenizer = load_config_and_tokenizer(whole)
     if not whole.task and modules_folder(whole.folder):
         logging.warning(
             "%s is a sentence-transformers model. The result has its "
-            "weights, but not its pooling and prompts; to keep these, give the "
-            "result of keras-bert convert --to=keras.",
+            "weights, but not its pooling and prompts; to keep these, run "
+            "keras-bert convert --to=keras first, and give its result.",
             checkpoint,
         )
     return whole.arrays, config, tokenizer, whole.task
@@ -171,7 +172,8 @@ def write_checkpoint(
 ) -> None:
     """Writes a folder in our own format, atomically.
 
-    `changed` are text files to write; they may replace the tokenizer's.
+    `changed` maps the names of more text files to their texts. These files may
+    replace the tokenizer's files.
     """
     texts = {
         "bert_config.json": config.to_json(),

@@ -1,4 +1,4 @@
-"""How the vocabulary of a checkpoint is changed."""
+"""The settings of changes to the vocabulary of a checkpoint."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from keras_bert.settings import CheckedSettings
 
 @dataclasses.dataclass(frozen=True)
 class ExtendVocabConfig(CheckedSettings):
-    """How many pieces a vocabulary gets.
+    """The settings of `extend_vocab`.
 
     Example:
         >>> keras_bert.checkpoints.ExtendVocabConfig(num_new_pieces=500)
@@ -22,7 +22,7 @@ class ExtendVocabConfig(CheckedSettings):
 
 @dataclasses.dataclass(frozen=True)
 class TrimVocabConfig(CheckedSettings):
-    """Which pieces a vocabulary keeps.
+    """The settings of `trim_vocab`: which pieces a vocabulary keeps.
 
     Example:
         >>> keras_bert.checkpoints.TrimVocabConfig(min_count=0)
@@ -31,14 +31,13 @@ class TrimVocabConfig(CheckedSettings):
 
     Attributes:
         min_count: How often a piece must occur in the text to be kept.
-        vocab_size: The size of the new vocabulary. Besides the special tokens
-            and, with `keep_characters`, the characters, it has the most
-            frequent pieces of the text; by default, all that occur in it at
-            least `min_count` times.
+        vocab_size: The size of the new vocabulary. The special tokens and the
+            kept characters come first, and the most frequent pieces of the text
+            fill the rest. By default, there is no limit.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
-        keep_unseen_characters: Whether these include characters that the text
-            does not have. A multilingual vocabulary has thousands.
+        keep_unseen_characters: Whether `keep_characters` includes characters
+            that are not in the text. A multilingual vocabulary has thousands.
     """
 
     min_count: int = 1

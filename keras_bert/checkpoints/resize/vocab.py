@@ -53,16 +53,17 @@ def extend_vocab(
     From the text, it adds the characters without which words are [UNK], and
     then the pieces that save the most tokens; see `choose_new_pieces`.
 
-    The new pieces come at the end, so all old ids stay, including the ids of
-    [unused] pieces. The embedding of a new piece is the mean of the embeddings
-    of the old pieces that it replaces, and so is its output bias. These are the
-    pieces into which the old tokenizer splits it, in the middle of a word if
-    the new piece begins with ##. A character that no old piece covers counts
-    as [UNK]. All other weights stay bit for bit. The state of the optimizer is
-    not copied.
+    The new pieces come at the end, so all old ids stay the same, including the
+    ids of [unused] pieces. A new piece replaces the old pieces into which the
+    old tokenizer splits it, in the middle of a word if the new piece begins
+    with ##. A character that no old piece covers counts as [UNK]. The embedding
+    of a new piece is the mean of the embeddings of these old pieces, and its
+    output bias is the mean of their output biases. All other weights stay the
+    same, bit for bit. The state of the optimizer is not copied.
 
-    In a SentencePiece (Unigram) or byte-level BPE vocabulary, pieces are joined
-    where a space precedes the word; no character is added.
+    In a SentencePiece (Unigram) or byte-level BPE vocabulary, new pieces join
+    old ones, and no character is added. A given word becomes one piece where a
+    space precedes it.
 
     Example:
         >>> figures = keras_bert.checkpoints.extend_vocab(
@@ -81,14 +82,16 @@ def extend_vocab(
             complete.
         lines: The text to learn from, in any order. Every 20th line is held
             out for the figures.
-        words: Words to add instead, without spaces or punctuation. A word that
-            begins with ## is a piece in the middle of words.
-        config: The number of pieces.
+        words: Words to add instead of pieces from `lines`, without spaces or
+            punctuation. A word that begins with ## is a piece for the middle of
+            words.
+        config: The settings; by default, `ExtendVocabConfig()`.
 
     Returns:
-        `vocab_size_before` and `vocab_size_after`. With held-out lines, also
-        their `num_words`, and `tokens_per_word` and `unknown_words`, each once
-        with `_before` and once with `_after`. A punctuation mark is a word too.
+        Figures by name: `vocab_size_before` and `vocab_size_after`. If there
+        are held-out lines, the figures include their number of words,
+        `num_words`, and `tokens_per_word` and `unknown_words`, each with the
+        endings `_before` and `_after`. A punctuation mark counts as a word.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -118,8 +121,8 @@ def extend_vocab(
     new = new_tokenizer.vocab[len(vocab) :]
     if not new:
         raise InputError(
-            f"The vocabulary of {checkpoint} has a piece for every "
-            f"{'given' if words else 'frequent'} word already."
+            f"The vocabulary of {checkpoint} already has a piece for every "
+            f"{'given' if words else 'frequent'} word."
         )
     sources = [*([i] for i in range(len(vocab))), *sources]
     _write(output_dir, whole, new_tokenizer, sources)
@@ -153,7 +156,10 @@ def _extend_word_pieces(
     words: Sequence[str],
     config: ExtendVocabConfig,
 ) -> tuple["BertTokenizer", list[list[int]]]:
-    """Returns a tokenizer with more pieces, and the old ids of each of them."""
+    """Returns a tokenizer with new pieces, and the old ids that each replaces.
+
+    It is for WordPiece vocabularies.
+    """
     vocab = tokenizer.vocab
     if words:
         new = _pieces_of_list(words, tokenizer)
@@ -171,7 +177,7 @@ def _extend_json(
     words: Sequence[str],
     config: ExtendVocabConfig,
 ) -> tuple["BertTokenizer", list[list[int]]]:
-    """Like `_extend_word_pieces`, for Unigram and BPE."""
+    """Like `_extend_word_pieces`, for Unigram and BPE vocabularies."""
     vocab, values = tokenizer.vocab, tokenizer.json
     assert values is not None
     if words:
@@ -193,16 +199,16 @@ def trim_vocab(
 ) -> dict[str, float]:
     """Removes from a checkpoint the pieces that a text does not use.
 
-    The special tokens stay, and with `keep_characters` all pieces of one
-    character. The kept pieces keep their order and their weights, bit for bit,
-    and get new ids. The state of the optimizer is not copied.
+    The special tokens stay and, with `keep_characters`, so do all pieces of one
+    character. The remaining pieces keep their order and their weights, bit for
+    bit, and get new ids. The state of the optimizer is not copied.
 
     A word whose pieces are all kept is split as before. So with a `min_count`
     of 1 and no `vocab_size`, every text of `lines` has the same pieces as
-    before. Any other word
-    is split into shorter pieces. With `keep_characters` it becomes [UNK] only
-    if it was before, or if one of its characters is not a piece of the old
-    vocabulary, alone at the start of the word or with ## elsewhere.
+    before. Any other word is split into shorter pieces. With `keep_characters`,
+    it becomes [UNK] only if it was [UNK] before, or if the old vocabulary lacks
+    a piece for one of its characters: the character alone at the start of the
+    word, or the character with ## elsewhere.
 
     Example:
         >>> with open("corpus.txt") as lines:
@@ -219,7 +225,7 @@ def trim_vocab(
             `vocab.txt` and `tokenizer_config.json`. It appears when it is
             complete.
         lines: The lines of the text, in any order.
-        config: Which pieces are kept.
+        config: The settings; by default, `TrimVocabConfig()`.
 
     Returns:
         `vocab_size_before` and `vocab_size_after`.
@@ -238,7 +244,7 @@ def trim_vocab(
     if not used.any():
         raise InputError(
             "The text has no word, so no piece would be kept; give the text "
-            "that the model is meant to read."
+            "that the model will read."
         )
     vocab = tokenizer.vocab
     special = {token.content for token in tokenizer.settings.added_tokens}
@@ -258,8 +264,8 @@ def trim_vocab(
     size = config.vocab_size or len(vocab)
     if size < len(ids):
         raise InputError(
-            f"vocab_size is {size}, but the special tokens and the pieces of "
-            f"one character are {len(ids)} already; give a larger number, or "
+            f"vocab_size is {size}, but there are already {len(ids)} special "
+            "tokens and pieces of one character; give a larger number, "
             "keep_characters=False, or keep_unseen_characters=False."
         )
     frequent = [i for i in np.argsort(-used, kind="stable") if i not in ids]
@@ -275,7 +281,7 @@ def trim_vocab(
 
 
 def _count_ids(tokenizer: "BertTokenizer", lines: Iterable[str]) -> np.ndarray:
-    """Counts how often a text has each id, int64 [V]."""
+    """Returns how often each id occurs in the lines, int64 [V]."""
     if tokenizer.json is None:
         words = vocab_learner.count_words(lines, tokenizer.settings)
         return vocab_learner.count_tokens(tokenizer, words)
@@ -292,7 +298,7 @@ def _without_mark(piece: str) -> str:
 
 
 def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
-    """Yields lines, and puts every 20th one into a list instead."""
+    """Yields lines, but moves every 20th line into the list `held_out`."""
     lines = map(vocab_learner.checked_line, lines)
     texts = (line for line in lines if line.strip())
     for number, line in enumerate(texts, 1):
@@ -305,9 +311,9 @@ def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
 def _pieces_of_list(
     words: Sequence[str], tokenizer: "BertTokenizer"
 ) -> list[str]:
-    """Cleans the words as in a text, and leaves out known pieces.
+    """Returns the words, cleaned as in a text, that are not yet pieces.
 
-    Raises InputError for a line that is not one word for the tokenizer.
+    Raises InputError if the tokenizer splits an entry into several words.
     """
     rows = vocab_learner.words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings
@@ -335,10 +341,10 @@ def _write(
     tokenizer: "BertTokenizer",
     sources: list[list[int]],
 ) -> None:
-    """Writes a checkpoint with the pieces of another tokenizer.
+    """Writes a checkpoint whose pieces are those of another tokenizer.
 
-    The row of a piece is the mean of the rows of its `sources`, which are ids
-    of the old vocabulary. With one source, it is the same bit for bit.
+    The row of a new piece is the mean of the old rows with the ids in its
+    `sources`. A row with one source is copied bit for bit.
     """
     arrays, config, _, task = whole
     arrays = arrays | {

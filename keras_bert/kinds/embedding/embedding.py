@@ -39,21 +39,21 @@ from keras_bert.models.embedder import build_embedder
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 
-# The ids of texts are below this number: a TPU has 32 bits.
+# The ids of texts are below this number: a TPU has 32-bit integers.
 _NUM_IDS = 2**31 - 1
 
 
 def _triplet_accuracy(
     gold: Values, predicted: Sequence[Sequence[float]]
 ) -> float:
-    """The share of rows whose positive is nearer than every negative."""
+    """Returns the share of rows whose positive is nearer than all negatives."""
     return float(np.mean([x[0] > max(x[1:]) for x in predicted]))
 
 
 def _mean_cosine(
     gold: np.ndarray, predicted: Sequence[Sequence[float]]
 ) -> float:
-    """The mean cosine of the vector of a text and its label."""
+    """Returns the mean cosine between a text's vector and its label."""
     units = unit_vectors(gold) * unit_vectors(np.array(predicted))
     return float(np.mean(np.sum(units, axis=1)))
 
@@ -63,20 +63,21 @@ class Embedding(Kind):
 
     The answer to a row with two texts is `similarity`: the cosine of their
     vectors or, if the settings say so, the dot product. The answer to a row
-    with more texts is `similarities`, of the first text with each other text.
-    The default prompt of the settings precedes each text.
+    with more texts is `similarities`, a list: the first text's similarity to
+    each other text. The default prompt of the settings precedes each text.
 
-    The text fields are an anchor, a positive and any negatives. A row has the
-    first one or more of these fields; all rows of a data set have the same
+    The text fields are an anchor, a positive and any number of negatives. A row
+    may leave out the last fields, but all rows of a data set have the same
     fields. Training rows are pairs or triplets without a label, pairs with a
-    number, or texts with a vector. Validation rows may have another form that
-    suits the metrics.
+    number as their label, or texts with a vector as their label. Validation
+    rows may have another form that suits the metrics.
 
     The SavedModel takes the first text field [B] and returns `embedding`,
     float32 [B, H]; so does its signature `embed`. The signature `similarity`
     takes the first two text fields [B] and returns `similarity`, float32 [B].
-    For each prompt, there is a signature such as `embed_query`, which puts
-    this prompt before each text. `serve_ids` returns `embedding` too.
+    For each prompt, there is a signature such as `embed_query`, which puts this
+    prompt before each text. The signature `serve_ids` takes ids and returns
+    `embedding`.
     """
 
     name = "embedding"
@@ -111,7 +112,7 @@ class Embedding(Kind):
         self._in_windows = spec.settings.in_windows
         self._prompt = spec.settings.prompt()
         self._requirements = REQUIREMENTS[spec.settings.loss]
-        self._label_size: int | None = None  # of vectors to learn
+        self._label_size: int | None = None  # set if labels are vectors
         self.objectives = {"embeddings": objective(spec.settings)}
         self.batches_by_length = spec.settings.loss != "cosent"
 
@@ -156,7 +157,7 @@ class Embedding(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Encodes rows, without labels if they do not fit the loss."""
+        """Encodes rows; leaves out labels that do not fit the loss."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         packed = encode_texts(
@@ -168,7 +169,7 @@ class Embedding(Kind):
         if labeled and self._requirements.fit(row_format):
             labels["embeddings"] = self._labels(rows, texts)
         examples = packed.grouped(len(row_format.fields), labels)
-        for name, values in labels.items():  # a vector has one weight
+        for name, values in labels.items():  # one weight per vector
             examples.weights[name] = tf.ones(values.shape[:2])
         return examples
 
@@ -181,7 +182,7 @@ class Embedding(Kind):
             return tf.constant(_numbers(rows), tf.float32)
         if loss == "vector":
             return tf.constant(_vectors(rows)[:, None], tf.float32)
-        return tf.zeros(len(rows))  # the order of the texts is the label
+        return tf.zeros(len(rows))  # the order of the texts says it
 
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
@@ -218,12 +219,12 @@ class Embedding(Kind):
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         def vectors_of(rows: Tensors) -> tf.Tensor:
-            """Texts in windows, or packed rows -> their vectors [R, K, H]."""
+            """Returns the vectors [R, K, H] of packed rows or windows."""
             rows = network_calls.group_texts(rows, 1)
             return network_calls.call_in_pieces(model, rows)["embeddings"]
 
         def embed(texts: tf.Tensor) -> Tensors:
-            """Strings [N] -> vectors [N, H], and the texts' truncation info."""
+            """Returns the vectors [N, H] of texts, and truncation info."""
             packed = self._preprocessor.pack(texts)
             if self._in_windows:
                 vectors = vectors_of(packed.features)[:, 0]
@@ -269,7 +270,8 @@ class Embedding(Kind):
         """Returns the signature that maps ids, int32 [B, S], to `embedding`.
 
         The vectors are [B, H]. The ids are [B, W, S] if texts are read in
-        windows; the windows of a text without a token come last.
+        windows; windows without a token come after all other windows of their
+        text.
         """
 
         def call(*ids: tf.Tensor) -> Tensors:
@@ -291,7 +293,7 @@ class Embedding(Kind):
 def build_network(
     settings: EmbeddingSettings, bert_config: BertConfig, *, packed: bool
 ) -> keras.Model:
-    """Returns the network of `build_embedder` that the settings describe."""
+    """Returns the `build_embedder` network that the settings describe."""
     return build_embedder(
         bert_config,
         pooling=settings.pooling,

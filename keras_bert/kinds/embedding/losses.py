@@ -1,10 +1,10 @@
-"""Losses of vectors of texts, and the rows that a loss or a metric takes.
+"""Losses on text vectors, and the rows that each loss and metric takes.
 
 All losses compare vectors by their cosine. `embeddings` are [B, C, H]: B
-examples of C texts each, an anchor, its positive and any negatives. If `sizes`
-are given, a loss is computed on the first n numbers of the vectors for each
-size n, and summed (Kusupati et al. 2022, arXiv 2205.13147, equation 1 with all
-weights 1).
+examples of C texts each, which are an anchor, its positive and any number of
+negatives. If `sizes` are given, the loss is computed on the first n numbers of
+the vectors for each size n, and these losses are added (Kusupati et al. 2022,
+arXiv 2205.13147, equation 1 with all weights 1).
 """
 
 import functools
@@ -25,7 +25,7 @@ _NEVER = -1e9
 
 
 def objective(settings: EmbeddingSettings) -> Objective:
-    """Returns the loss that the settings name, over all sizes of vectors."""
+    """Returns the objective for the settings' loss, summed over all sizes."""
     if settings.loss == "vector":
         return Objective(vector)
     if settings.loss == "triplet":
@@ -41,7 +41,7 @@ def objective(settings: EmbeddingSettings) -> Objective:
 def of_all_sizes(
     loss: Callable[..., tf.Tensor], sizes: Sequence[int], **options: float
 ) -> Callable[..., tf.Tensor]:
-    """Returns the sum of a loss over the first numbers of the vectors."""
+    """Returns a function that sums the loss of vectors cut to each size."""
     loss = functools.partial(loss, **options)
     if not sizes:
         return loss
@@ -64,15 +64,16 @@ def multiple_negatives(
     *,
     scale: float,
 ) -> tf.Tensor:
-    """Each anchor must find its positive among all texts of the batch.
+    """Returns a loss that is low if each anchor is nearest to its positive.
 
-    The cross-entropy of the scaled cosines (Henderson et al. 2017, arXiv
-    1705.00652, section 4), averaged over the anchors. The candidates are the
-    positives and the negatives of all rows.
+    The loss is the cross-entropy of the scaled cosines (Henderson et al. 2017,
+    arXiv 1705.00652, section 4), averaged over the anchors. The candidates are
+    the positives and the negatives of all rows.
 
-    `labels` [B, C] are ids of the texts, equal for equal texts. A candidate is
-    left out if it is the text of the anchor, or of a positive of a row with
-    the same anchor. `weights` [B, C] are 0 for rows that do not count.
+    `labels` [B, C] are ids of the texts, equal for equal texts. Other than a
+    row's own positive, a candidate is left out if its text is the row's anchor,
+    or the positive of any row with the same anchor. `weights` [B, C] are 0 for
+    rows that do not count.
     """
     anchors, positives = labels[:, 0], labels[:, 1]
     candidates = tf.reshape(labels[:, 1:], [-1])  # [M], M = B * (C - 1)
@@ -109,10 +110,11 @@ def cosent(
     *,
     scale: float,
 ) -> tf.Tensor:
-    """The cosines must be in the order of the labels.
+    """Returns a loss that is low if the cosines are in the order of the labels.
 
-    log(1 + sum of exp(scale * (cosine_j - cosine_i))) over all pairs of rows
-    with label_i > label_j (CoSENT, Su 2022, https://kexue.fm/archives/8847).
+    The loss is log(1 + sum of exp(scale * (cosine_j - cosine_i))) over all
+    pairs of rows with label_i > label_j (CoSENT, Su 2022,
+    https://kexue.fm/archives/8847).
 
     `labels` [B] are numbers. `weights` [B] are 0 for rows that do not count.
     """
@@ -131,11 +133,11 @@ def cosent(
 def triplet(
     labels: tf.Tensor, embeddings: tf.Tensor, *, margin: float
 ) -> tf.Tensor:
-    """The positive must be nearer to the anchor than each negative.
+    """Returns losses that are low if the positive is nearer than the negatives.
 
-    max(0, d(anchor, positive) - d(anchor, negative) + margin), where the
-    distance d is 1 - cosine; the mean over the negatives (Schroff et al. 2015,
-    arXiv 1503.03832, section 3.1, with another distance). Returns [B].
+    The loss [B] is the mean over the negatives of max(0, d(anchor, positive) -
+    d(anchor, negative) + margin), where the distance d is 1 - cosine (Schroff
+    et al. 2015, arXiv 1503.03832, section 3.1, with another distance).
     """
     cosines = _cosines(embeddings)  # [B, C - 1]
     excess = cosines[:, 1:] - cosines[:, :1] + margin
@@ -143,9 +145,9 @@ def triplet(
 
 
 def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
-    """Each vector must have the direction of its label.
+    """Returns 1 - the cosine of each vector and its label, [B, C].
 
-    1 - cosine of the vectors and the labels, both [B, C, H]. Returns [B, C].
+    The vectors and the labels are [B, C, H].
     """
     return 1 - tf.reduce_sum(_unit(labels) * _unit(embeddings), axis=-1)
 
@@ -153,12 +155,12 @@ def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
 def _error_of_rows(
     teacher: tf.Tensor, vectors: tf.Tensor, temperature: float
 ) -> tf.Tensor:
-    """A number for each row, which has one label for all of its texts."""
+    """Returns the mean error of each row's vectors: a row has one label."""
     return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
 def _cosines(embeddings: tf.Tensor) -> tf.Tensor:
-    """Returns the cosine of the first text and each other, [B, C - 1]."""
+    """Returns the cosines of the first text with each other, [B, C - 1]."""
     unit = _unit(embeddings)
     return tf.reduce_sum(unit[:, :1] * unit[:, 1:], axis=-1)
 
@@ -176,7 +178,7 @@ class RowFormat(NamedTuple):
 
     Attributes:
         fields: The text fields of the rows, the first ones of the task.
-        has_label: Whether the rows have a label, a number.
+        has_label: Whether the rows have a number as their label.
     """
 
     fields: tuple[str, ...]
@@ -188,7 +190,7 @@ class RowFormat(NamedTuple):
 
 
 class RowRequirements(NamedTuple):
-    """The formats that a loss or a metric takes, also in words."""
+    """The row formats that a loss or a metric takes; `words` names them."""
 
     words: str
     num_texts: range
@@ -199,7 +201,7 @@ class RowRequirements(NamedTuple):
         return has_texts and row_format.has_label == self.has_label
 
     def check(self, row_format: RowFormat, name: str) -> None:
-        """Raises InputError, which names the loss or metric, if it differs."""
+        """Raises InputError if rows have another format; `name` is for it."""
         if not self.fit(row_format):
             raise InputError(
                 f"The {name} needs rows with {self.words}, but the rows have "
@@ -218,7 +220,7 @@ TRIPLETS = RowRequirements(
 VECTORS = RowRequirements(
     "one text and a vector as the label", range(1, 2), True
 )
-# By loss or metric.
+# The requirements of each loss and metric, by its name.
 REQUIREMENTS = {
     "multiple_negatives": PAIRS,
     "cosent": SCORED_PAIRS,
@@ -234,11 +236,11 @@ REQUIREMENTS = {
 def check_rows(
     rows: Sequence[Row], text_fields: tuple[str, ...], *, labeled: bool
 ) -> RowFormat:
-    """Returns the format of rows, which may not be empty.
+    """Returns the format that all rows share; there must be a row.
 
-    If they are not `labeled`, any labels are ignored. Raises InputError if a
-    text is wrong, if a row lacks a text field before another one, or if the
-    rows differ in their format.
+    If the rows are not `labeled`, labels in them are ignored. Raises InputError
+    if a text is wrong, if a row has a text field but lacks an earlier one, or
+    if the rows differ in format.
     """
     first: tuple[int, RowFormat] | None = None
     for number, row in numbered(rows):
@@ -247,15 +249,16 @@ def check_rows(
             missing = next(field for field in text_fields if field not in row)
             raise InputError(
                 f"Example {number} has no field {missing!r}, only "
-                f"{', '.join(row)}; a row may leave out only the last of the "
-                f"text_fields {', '.join(text_fields)}."
+                f"{', '.join(row)}; a row may lack only texts at the end of "
+                f"the text_fields {', '.join(text_fields)}."
             )
         row_format = RowFormat(fields, labeled and "label" in row)
         first = first or (number, row_format)
         if row_format != first[1]:
             raise InputError(
                 f"Example {number} has {row_format}, but example {first[0]} "
-                f"has {first[1]}; all rows of a data set must have the same."
+                f"has {first[1]}; all rows of a data set must have the same "
+                "format."
             )
         for field in fields:
             check_text(row[field], f"The {field} of example {number}")

@@ -1,10 +1,10 @@
-"""sentence-transformers folders: the modules that make a text's vector.
+"""Reads and writes the modules of a sentence-transformers folder.
 
 `modules.json` lists the modules that turn a text into its vector, and the
 folder of each. `sentence_bert_config.json`, beside the weights, may hold the
-longest sequence. `1_Pooling/config.json` holds the pooling, `2_Dense` may hold
-a layer after it, and `config_sentence_transformers.json` the prompts and the
-similarity.
+length of the longest sequence. `1_Pooling/config.json` holds the pooling,
+`2_Dense` may hold a layer after the pooling, and
+`config_sentence_transformers.json` holds the prompts and the similarity.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.hub_config import HubConfig
 
 _POOLINGS = ("cls", "max", "mean")
-# In releases before 6, each pooling had a flag.
+# Releases before 6 have a flag for each pooling.
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -39,7 +39,7 @@ _POOLING = {
 _INPUT_AND_OUTPUT: dict[str, tuple | None] = dict.fromkeys(
     ("module_input_name", "module_output_name"), ("sentence_embedding",)
 )
-# The first one is the library's default.
+# The first activation is the library's default.
 _ACTIVATIONS = {
     "tanh": "torch.nn.modules.activation.Tanh",
     "linear": "torch.nn.modules.linear.Identity",
@@ -76,23 +76,15 @@ def read_settings(config: HubConfig, bert_config: BertConfig) -> dict[str, Any]:
             f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
             f"there, and give dimensions={size!r} to load_embedder."
         )
-    name, is_pooled = _pooling(pooling)
     settings = EmbeddingSettings(
         max_seq_length=config.max_seq_length(bert_config, "feature-extraction"),
-        pooling=name,
+        pooling=_pooling(pooling),
         dense=",".join(_dense(file) for file in more[:num_dense]),
         normalize="Normalize" in names,
         similarity=values["similarity_fn_name"],
         prompts=values["prompts"] or "",
         default_prompt_name=values["default_prompt_name"] or "",
     )
-    has_prompts = any(settings.named_prompts.values())
-    if has_prompts and not is_pooled and settings.pooling != "cls":
-        raise InputError(
-            f"{pooling} has include_prompt false: its pooling leaves out the "
-            "tokens of the prompt, which this package does not do; choose "
-            "another model."
-        )
     return dataclasses.asdict(settings)
 
 
@@ -101,8 +93,8 @@ def module_files(
 ) -> dict[str, str]:
     """Returns the text of the files to write beside the weights, by name.
 
-    Every sentence-transformers release reads them. Raises InputError for a
-    pooling that the library does not have, and for windows.
+    Every sentence-transformers release reads these files. Raises InputError for
+    a pooling that the library does not have, and for windows.
     """
     if settings.pooling not in _POOLINGS or settings.in_windows:
         raise InputError(
@@ -151,8 +143,14 @@ def module_files(
     return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
 
 
-def _pooling(file: Path) -> tuple[str, bool]:
+def _pooling(file: Path) -> str:
     values = read_known(file, _POOLING, is_needed=True)
+    if not values["include_prompt"]:
+        raise InputError(
+            f"{file} has include_prompt false: its pooling leaves out the "
+            "tokens of the prompt, which this package does not do; choose "
+            "another model."
+        )
     flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
     flags = [_FLAGS.get(flag, flag) for flag in flags] or ["mean"]
     modes = values["pooling_mode"] or flags
@@ -162,7 +160,7 @@ def _pooling(file: Path) -> tuple[str, bool]:
             f"{file} asks for the pooling {' and '.join(map(str, names))}, but "
             f"it must be one of {', '.join(_POOLINGS)}; choose another model."
         )
-    return names[0], values["include_prompt"]
+    return names[0]
 
 
 def _dense(file: Path) -> str:

@@ -17,20 +17,21 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
 
     If a text is read in windows, `pooling` and `dense` make a vector from each
     window. The vector of the text is the mean or the maximum of these, as
-    `window_pooling` says. With `normalize`, it then gets the length 1.
+    `window_pooling` says. With `normalize`, it is then scaled to the length 1.
 
     Attributes:
-        pooling: The vector of a text: the mean or the max of all its tokens;
-            cls, the vector of [CLS]; or pooled, the output of the pooler.
-        dense: Layers after the pooling, each as its size and its activation:
-            256:tanh or 512:gelu_erf,256:linear. Empty for no layer.
-        normalize: Whether all vectors have the length 1.
+        pooling: How the vector of a text is made: mean or max of all its
+            tokens; cls, the vector of [CLS]; or pooled, the output of the
+            pooler.
+        dense: The layers after the pooling, each written as SIZE:ACTIVATION,
+            such as 256:tanh or 512:gelu_erf,256:linear. Empty for no layer.
+        normalize: Whether to scale all vectors to the length 1.
         similarity: The similarity of two vectors: cosine, or dot for their
             dot product. Training compares cosines.
         prompts: The prompts, by the names of their roles, as JSON:
             {"query": "question: ", "document": "answer: "}.
-        default_prompt_name: The name of the prompt before each text for which
-            no prompt is named, including in training; empty for no prompt.
+        default_prompt_name: The name of the prompt that precedes a text if no
+            other prompt is named, as in training; empty for no prompt.
         loss: The loss: multiple_negatives for pairs of texts that belong
             together, with or without negatives after them; cosent for pairs
             with a number as their label; triplet for a text, a positive and
@@ -38,11 +39,11 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
             vector that a larger model gives it.
         scale: The factor by which multiple_negatives and cosent multiply the
             cosines.
-        margin: The margin of triplet: the cosine of the positive must exceed
-            the cosine of each negative by this number.
-        dimensions: Sizes such as 384,256,128 to which the vectors can be cut
-            (Matryoshka); the loss is the sum of the losses of all sizes. Empty
-            for whole vectors only, as the loss vector needs.
+        margin: The margin of the loss triplet: the cosine of the positive must
+            exceed the cosine of each negative by this number.
+        dimensions: The sizes to which the vectors can be cut (Matryoshka), such
+            as 384,256,128; the loss is the sum of the losses of all sizes.
+            Empty for whole vectors only. It must be empty for the loss vector.
 
     Example:
         >>> keras_bert.kinds.EmbeddingSettings(dimensions="6,12").sizes
@@ -67,12 +68,11 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.dense_layers  # it checks
+        _ = self.dense_layers  # raises InputError if wrong
         if self.sizes and self.loss == "vector":
             raise InputError(
-                "dimensions are for vectors that are compared with each other, "
-                "but with the loss vector all numbers of a label count; leave "
-                "dimensions out."
+                "dimensions are for losses that compare vectors with each "
+                "other, but the loss is vector; leave dimensions out."
             )
 
     @property

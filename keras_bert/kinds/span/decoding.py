@@ -1,4 +1,4 @@
-"""Finds the parts of contexts that the scores of tokens choose."""
+"""Chooses the answers in contexts by the scores of tokens."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ _SPACES = f"[{SPACES}]+"
 
 @dataclasses.dataclass(frozen=True)
 class Decoder:
-    """Chooses answers from the logits [W, S] of the tokens of windows.
+    """Chooses answers from the logits [W, S] of W windows of S tokens.
 
     It works eagerly and in a graph, with tensors or arrays.
     """
@@ -47,7 +47,7 @@ class Decoder:
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Like `answers`, in a graph, for strings [B] and without n-best."""
+        """Like `answers`, in a graph: takes strings [B], returns no n-best."""
         best = self._choose(contexts, *self._rank(tf.size(contexts, tf.int64)))
         for name in ("score", "null_odds"):
             best[name] = tf.cast(best[name], tf.float32)
@@ -77,10 +77,10 @@ class Decoder:
     def _rank(self, num_rows: int | tf.Tensor) -> tuple[Columns, Columns]:
         """Sorts the candidates of each row, best first.
 
-        The first columns are the starts and the ends of the candidates, in
-        characters, and the logits of both, [B, (candidates)]. The second
-        columns are both logits of "no answer" in each window of the row, lowest
-        first, [B, (windows)].
+        Returns two lists of columns. The first columns are the starts and the
+        ends of the candidates, in characters, and the logits of both, [B,
+        (candidates)]. The second columns are both logits of "no answer" in each
+        window of the row, lowest first, [B, (windows)].
         """
         rows = self.windows.rows
         scores, *tokens = self._find_candidates()
@@ -105,8 +105,9 @@ class Decoder:
     def _find_candidates(self) -> Iterator[tf.Tensor]:
         """Pairs the best starts of each window with its best ends.
 
-        Returns the sums of both logits, float64 [W, N], or -inf if the pair is
-        not an answer; and the positions of both tokens in the window, [W, N].
+        Yields three tensors [W, N]: the sums of both logits, float64, which are
+        -inf if the pair is not an answer; the positions of the start tokens in
+        their windows; and the positions of the end tokens.
 
         The `n_best_size` best starts and ends are paired, even if they are
         outside of the context. A token can start an answer only in the window
@@ -152,7 +153,7 @@ class Decoder:
         """Returns the starts and ends of answers, in characters of the context.
 
         Takes N answers: the indices of their windows (`places`), and of their
-        first and last tokens. An answer becomes whole words if
+        first and last tokens. An answer is widened to whole words if
         google-research/bert cannot find its characters. That code counts the
         letters of the clean text: an unknown word has no letters, and cleaning
         may add or remove letters.
@@ -191,7 +192,7 @@ def _sort(
     rows: tf.Tensor,
     num_rows: int | tf.Tensor,
 ) -> Columns:
-    """Values [N] -> [B, (values)], highest score first, equal ones in order."""
+    """Sorts values [N] into rows [B, (values)], highest score first, stably."""
     order = tf.argsort(scores, direction="DESCENDING", stable=True)
     order = tf.gather(order, tf.argsort(tf.gather(rows, order), stable=True))
     rows = tf.gather(rows, order)
@@ -202,7 +203,7 @@ def _sort(
 
 
 def _first(values: tf.RaggedTensor) -> tf.Tensor:
-    """Returns the first value of each row, or 0."""
+    """Returns the first value of each row, or 0 for an empty row."""
     return values[:, :1].to_tensor(shape=[None, 1])[:, 0]
 
 
@@ -218,7 +219,7 @@ def _n_best(
     null: Sequence[float],
     settings: SpanSettings,
 ) -> list[dict[str, Any]]:
-    """Takes candidates (start, end, start logit, end logit), best first."""
+    """Returns the n-best answers among candidates, which come best first."""
     logits_of: dict[str, Sequence[float]] = {}
     for start, end, *logits in candidates:
         logits_of.setdefault(re.sub(_SPACES, " ", context[start:end]), logits)

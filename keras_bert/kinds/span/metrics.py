@@ -13,7 +13,7 @@ Gold = Sequence[str]
 
 
 def exact_match(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
-    """Returns the share of answers that equal a gold answer.
+    """Returns the percentage of answers that equal a gold answer.
 
     Case, articles and punctuation do not count.
     """
@@ -21,7 +21,7 @@ def exact_match(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
 
 
 def f1(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
-    """Returns the mean F1 of the words, against the best gold answer."""
+    """Returns the mean F1 of words in percent, against the best gold answer."""
     return 100 * float(np.mean(_scores(_f1, gold, predicted)))
 
 
@@ -37,7 +37,7 @@ def missing_answer_metrics(
     of the questions without one (`NoAns_`); the best values (`best_`) that any
     null threshold gives; and this threshold. With a threshold, the answer to a
     question is its text in `texts` if its null odds do not exceed the
-    threshold.
+    threshold, and no answer otherwise.
     """
     has_answer = np.array([bool(answers) for answers in gold])
     metrics = {}
@@ -60,7 +60,7 @@ def _best_threshold(
     """Returns the best mean score and the lowest threshold that gives it."""
     order = np.argsort(null_odds, kind="stable")
     odds = null_odds[order]
-    # The gains over no answer, added up from the surest answer on.
+    # The gains over no answer, summed from the surest answer on.
     gains = (scores - ~has_answer)[order]
     totals = np.concatenate([[0.0], np.cumsum(gains)])
     # Questions with equal odds are either all answered or none is.
@@ -78,8 +78,8 @@ def _scores(
     gold: Sequence[Gold],
     predicted: Sequence[str],
 ) -> np.ndarray:
-    """Returns a number from 0 to 1 for each question."""
-    # An answer of articles and punctuation only is not an answer.
+    """Returns the score of each answer, from 0 to 1."""
+    # A text of articles and punctuation only is not an answer.
     gold_words = [
         [words for a in answers if (words := _words(a))] for answers in gold
     ]

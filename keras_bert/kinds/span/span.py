@@ -38,8 +38,8 @@ _NEVER = -1e9
 
 
 def _half(loss: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    # As in google-research/bert, the loss is the mean of both outputs, and the
-    # softmax is over all positions: padding changes the loss a little.
+    # As in google-research/bert, the loss is the mean of both outputs' losses,
+    # and the softmax is over all positions: padding changes the loss a little.
     return lambda *arguments, **options: loss(*arguments, **options) / 2
 
 
@@ -56,7 +56,7 @@ def _read_settings(
     length = config.max_seq_length(bert_config)
     return {
         "max_seq_length": min(length, SpanSettings.max_seq_length),
-        # A short window has room for part of the context too.
+        # Even a short window leaves room for part of the context.
         "max_query_length": min(length // 2, SpanSettings.max_query_length),
     }
 
@@ -199,8 +199,8 @@ class Span(Kind):
         ids = [_name(row, number) for number, row in numbered(rows)]
         if len(set(ids)) < len(ids):
             logging.warning(
-                "Several questions have the id %r, so the reports have the "
-                "numbers of the rows instead of ids.",
+                "Several questions have the id %r, so the reports name the "
+                "questions by row number instead of id.",
                 *collections.Counter(ids).most_common(1)[0][:1],
             )
             ids = [str(number) for number, _ in numbered(rows)]
@@ -236,7 +236,7 @@ class Span(Kind):
         return Decoder(windows, **logits, settings=settings, unk_id=unk_id)
 
     def _texts(self, rows: Sequence[Row]) -> list[list[str]]:
-        """Returns the questions and the contexts."""
+        """Returns the questions and the contexts of rows."""
         check_texts(rows, self.spec.text_fields)
         return [[row[field] for row in rows] for field in self.spec.text_fields]
 

@@ -33,16 +33,17 @@ class Windows(NamedTuple):
         rows: The index of each window's question, int64 [W], in ascending
             order.
         truncated: Whether each of the B questions was truncated, bool [B].
-        input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
+        input_ids, segment_ids: The ids of [CLS] question [SEP] part of the
+            context [SEP].
         context_tokens: The index of the token in its context.
         starts, ends: The span of the token in its context, in characters.
         word_starts, word_ends: The span of the token's word; `SPACES` separate
             words.
-        word_start_drifts, word_end_drifts: How many characters cleaning adds
-            to the context up to the start, or the end, of the word; negative
-            if it removes more than it adds. Spaces do not count.
-        is_max_context: 1 if no other window has more context around the token,
-            0 otherwise.
+        word_start_drifts, word_end_drifts: The number of characters that
+            cleaning adds to the context up to the start, or the end, of the
+            word; negative if it removes more than it adds. Spaces do not count.
+        is_max_context: The flag of the token: 1 if no other window has more
+            context around the token, 0 otherwise.
     """
 
     rows: tf.Tensor
@@ -71,7 +72,7 @@ def cut_windows(
 ) -> Windows:
     """Cuts contexts [B] into windows, each with its question [B].
 
-    They are the windows of run_squad.py in google-research/bert. A context
+    These are the windows of run_squad.py in google-research/bert. A context
     without a token has one window.
     """
     question_ids = tokenizer(questions)
@@ -168,7 +169,7 @@ def label_windows(
         number, example = list(numbered(rows))[lost[0]]
         logging.warning(
             "%d of %d answers are not at their answer_start, so they are not "
-            "learned; the first is %r to question %s.",
+            "learned; the first is %r, an answer to question %s.",
             len(lost),
             len(rows),
             example["label"][0]["text"],
@@ -214,7 +215,7 @@ def _locate_tokens(
     word_ends = tf.gather(spaces, next_space)
     word_starts = tf.gather(spaces, next_space - 1) + 1
     if tokenizer.json and not tokenizer.json.is_of_bert:
-        # The rule of google-research/bert is about its own cleaning.
+        # The rule of google-research/bert applies only to its own cleaning.
         word_starts, word_ends = starts, ends
     text_drifts = tf.gather(drifts, text_starts)
     flat = {
@@ -232,7 +233,7 @@ def _locate_tokens(
 
 
 def _clean_sizes(characters: tf.Tensor, tokenizer: BertTokenizer) -> tf.Tensor:
-    """Returns how many characters cleaning turns each into; 0 for a space."""
+    """Returns the number of characters that each becomes; 0 for a space."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
     texts = clean_text(texts, tokenizer.settings, tokenizer.library)
@@ -246,7 +247,8 @@ def _is_max_context(
     """Returns 1 for each token [W, (tokens)] in its best window, or else 0.
 
     The score of a window is the number of tokens on the token's shorter side
-    plus 0.01 times its length; the first of equal scores is the best.
+    plus 0.01 times the length of the window. Of equal scores, the first is
+    best.
     """
     flat, windows = numbers.flat_values, numbers.value_rowids()
     starts, ends = (tf.gather(x, windows) for x in (layout.starts, layout.ends))
@@ -278,7 +280,7 @@ def _answer_tokens(
     tokens: Iterable[np.ndarray],
     answer_ids: list[int],
 ) -> tuple[int, int] | None:
-    """Returns the indices of the first and the last token, or None."""
+    """Returns the indices of an answer's first and last token, or None."""
     ids, starts, ends = tokens
     # All words that the answer touches. A space belongs to the word before it.
     start = answer["answer_start"]

@@ -1,4 +1,4 @@
-"""Finds the entities that the labels of words make up."""
+"""Finds the entities that the labels of words describe."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,8 @@ class Entities(NamedTuple):
 
     Attributes:
         types: The types, such as "PER".
-        first_words, last_words: The indices of the words in the text, int64.
+        first_words, last_words: The indices of the entity's first and last word
+            in the text, int64.
         scores: The score of the least certain word, or the mean score, float32.
     """
 
@@ -39,9 +40,9 @@ def find_entities(
 ) -> Entities:
     """Finds entities as the script conlleval does, even with wrong prefixes.
 
-    An entity begins at B- or S-, after E- or S-, or at another label after O or
-    after another type. A label without a prefix counts as an I- of the type
-    that it names.
+    An entity begins at B- or S-; after E- or S-; and at any label that follows
+    O or a label of another type. A label without a prefix counts as an I- of
+    the type that it names.
 
     Args:
         label_ids: The ids of the labels, [B, (words)].
@@ -88,8 +89,8 @@ def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
 
     B begins an entity, E ends it, S does both and I neither. B- and I- always
     mean this. The other prefixes of IOE, IOBES, BILOU and BMES, and bare tags
-    such as B and I, whose type is "_", mean this only where all labels but O
-    have such a prefix. The type of O is "".
+    such as B and I, whose type is "_", mean this only if all labels but O have
+    such a prefix. The type of O is "".
     """
     tags = [label for label in labels if label != "O"]
     prefixes = {tag.partition("-")[0] for tag in tags}
@@ -106,7 +107,7 @@ def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def misspelt_tags(labels: Sequence[str]) -> list[str]:
-    """Returns labels that are types of their own, but look like other tags."""
+    """Returns labels that count as types of their own, but look misspelt."""
     return [
         label
         for label, (_, kind) in split_tags(labels).items()
@@ -116,7 +117,7 @@ def misspelt_tags(labels: Sequence[str]) -> list[str]:
 
 
 # The metrics of the script conlleval, which counts whole entities. The tags
-# must have the prefixes of IOBES, which are all that seqeval knows.
+# must have the prefixes of IOBES, because seqeval knows no others.
 METRICS = {
     name: library_metric("seqeval.metrics", f"{name}_score", zero_division=0)
     for name in ("f1", "precision", "recall")

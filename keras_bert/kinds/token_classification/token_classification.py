@@ -78,18 +78,19 @@ class TokenClassification(Kind):
     sequences of tags that have this tag at the word.
 
     The label of a word is learned and predicted at its first token. A word that
-    is split when it is read in a text, such as "U.S.", is learned at the first
-    token of each part, with I- after B-, so that a text has the same entities
-    as its words. A text longer than `max_seq_length` is read in windows that
-    overlap by half of their tokens; each word is learned and predicted in one
-    of them. A CRF learns the words of a window as a sequence of their own, and
-    then chooses the tags of all words of the text together.
+    would be several words in a text, such as "U.S.", is learned at the first
+    token of each part. The later parts get I- instead of B-, so that a text has
+    the same entities as the list of its words. A text longer than
+    `max_seq_length` is read in windows that overlap by half of their tokens;
+    each word is learned and predicted in one of them. In training, a CRF takes
+    the words of a window for a sequence of its own; to predict, it chooses the
+    tags of all words of the text together.
 
-    A row without a label may have a `text` instead of the words. It is split at
-    white space and around punctuation, except for the `inner_punctuation`:
-    characters such as the hyphen that are between two letters in words of the
-    training set. Its answer has only entities, with `start` and `end` in
-    characters.
+    A row without a label may have a `text` instead of the words. The text is
+    split at white space and around punctuation, except for the
+    `inner_punctuation`: characters such as the hyphen that are between two
+    letters in words of the training set. The answer to such a row has only
+    entities, with `start` and `end` in characters.
 
     The SavedModel takes `text` [B] and returns the entities of each text:
     `entities.type`, `entities.text`, `entities.start`, `entities.end` and
@@ -128,8 +129,8 @@ class TokenClassification(Kind):
             )
         if misspelt := misspelt_tags(spec.labels):
             logging.warning(
-                "The labels %s are types of entities of their own; write tags "
-                "as O, B-PER and I-PER to join words to entities.",
+                "The labels %s count as entity types of their own; write "
+                "tags such as O, B-PER and I-PER to join words into entities.",
                 ", ".join(misspelt),
             )
         # The labels in IOBES, whatever their own scheme is.
@@ -137,13 +138,13 @@ class TokenClassification(Kind):
             label: f"{place}-{type_}" if type_ else label
             for label, (place, type_) in split_tags(spec.labels).items()
         }
-        # The label ids of the rest of a word; no tag goes on after E- and S-.
+        # The label ids of the later parts of a word; no part follows E- and S-.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {tag: i for i, tag in enumerate(tags) if tag[:2] not in _ENDS}
         inside = [tag.replace("B-", "I-", 1) for tag in tags]
         self._inside_ids = np.array([ids.get(x, IGNORED) for x in inside])
         self._has_crf = spec.settings.crf
-        # The rows before the logits in the output of the network.
+        # The number of rows before the logits in the network's output.
         self._num_transitions = len(spec.labels) if self._has_crf else 0
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
@@ -166,8 +167,8 @@ class TokenClassification(Kind):
             for word in itertools.chain(*(row[field] for row in chunk)):
                 counts.update({*_INNER.findall(word)})
                 num_words += 1
-        # In at least one of a thousand words, because a data set has errors
-        # too.
+        # Only characters in at least one of a thousand words: data sets have
+        # errors.
         frequent = [x for x, n in counts.items() if 1000 * n >= num_words]
         return {"inner_punctuation": "".join(sorted(frequent))}
 
@@ -247,7 +248,7 @@ class TokenClassification(Kind):
     def write_reports(
         self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
     ) -> None:
-        """Writes `entity_types.tsv`, and `confusion_matrix.png` of words."""
+        """Writes `entity_types.tsv`, and `confusion_matrix.png` for words."""
         ids = self.label_ids()
         gold = [ids[tag] for row in rows for tag in row["label"]]
         predicted = [ids[tag] for answer in answers for tag in answer["tags"]]
@@ -308,7 +309,7 @@ class TokenClassification(Kind):
     def _read(
         self, model: keras.Model, tokens: Tokens
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, Entities, Tensors]:
-        """Returns what `_answer` does, and the texts' truncation info."""
+        """Returns what `_answer` returns, and the texts' truncation info."""
         windows, first = self._windows(tokens), self._num_transitions
         outputs = call_in_pieces(model, windows.features())
         (chain,) = outputs.values()
@@ -322,7 +323,7 @@ class TokenClassification(Kind):
     def _choose(
         self, words: tf.RaggedTensor, transitions: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Logits [B, (words), L] -> the labels and scores of all words, [W]."""
+        """Returns labels and scores [W] of words for logits [B, (words), L]."""
         if not self._has_crf:
             scores = tf.nn.softmax(words.values)
             label_ids = tf.argmax(words.values, axis=-1)
@@ -367,8 +368,8 @@ class TokenClassification(Kind):
     def _labels(self, tokens: Tokens, gold_ids: list[int]) -> tf.RaggedTensor:
         """Returns the labels of the tokens in all windows, ragged.
 
-        If a word is several words in a text, all but the first are learned too,
-        as the inside of the first.
+        If a word would be several words in a text, the later ones are learned
+        too, with the label that continues the first.
         """
         in_text = tokens.of_text(self._word_starts)
         is_first, is_learned = (
@@ -378,7 +379,7 @@ class TokenClassification(Kind):
         ids = np.where(is_first, ids, self._inside_ids[ids])[is_learned]
         is_read = self._windows(in_text).is_read
         labels = np.full(is_read.values.shape, IGNORED, "int32")
-        # For a CRF, 0 is a token that is not a word, and labels begin at 1.
+        # For a CRF, 0 marks a token that is not a word, and labels begin at 1.
         ids += self._has_crf & (ids != IGNORED)
         labels[is_read.values.numpy()] = ids
         return is_read.with_values(tf.constant(labels))

@@ -1,4 +1,4 @@
-"""Words -> tokens -> windows, in one of which each word is read."""
+"""Words -> tokens -> windows; each word is read in one of the windows."""
 
 import dataclasses
 import unicodedata
@@ -14,11 +14,12 @@ from keras_bert.text.windows import lay_out_windows
 
 
 class WordStarts:
-    """Says which tokens of texts begin a word, as words are grouped.
+    """Finds the tokens that begin a word, by the setting `entity_grouping`.
 
-    "simple": each does. "first": a piece of BERT without ##, or a piece of
-    another tokenizer with the mark for a space. "words": there, also a
-    punctuation mark, and what follows one; for BERT, both always do.
+    With "simple", each token begins a word. With "first", a word begins at a
+    BERT piece without ##, or at a piece of another tokenizer with the mark for
+    a space. With "words", a word also begins at a punctuation mark and after
+    it; with a BERT tokenizer, it always does.
 
     Reading a vocabulary takes up to a second: make one object for all texts.
     """
@@ -36,7 +37,7 @@ class WordStarts:
             self._closes = np.array([_is_mark(x[-1:]) for x in texts])
 
     def __call__(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
-        """Ids [B, (tokens)] -> bool [B, (tokens)]."""
+        """Returns whether each token begins a word, bool [B, (tokens)]."""
         begins = tf.gather(self._begins, ids.values)
         begins |= tf.ragged.range(ids.row_lengths()).values == 0
         if self._opens is not None:
@@ -55,7 +56,7 @@ class Tokens:
         begins_word: Whether a token begins a word, bool [B, (tokens)].
         words: The words themselves (`of_words`), or the index of each word's
             first token (`of_texts`), [B, (words)].
-        offsets: Where each token is in its text; None after `of_words`.
+        offsets: The span of each token in its text; None after `of_words`.
     """
 
     ids: tf.RaggedTensor
@@ -67,8 +68,9 @@ class Tokens:
     def of_words(cls, words: tf.RaggedTensor, tokenizer: BertTokenizer) -> Self:
         """Returns the tokens of words [B, (words)].
 
-        They are those of a text with a space between words. A word for which
-        the tokenizer has no token, such as a control character, becomes [UNK].
+        They are the tokens of a text with a space between the words. A word for
+        which the tokenizer has no token, such as a control character, becomes
+        [UNK].
         """
         numbers = tf.ragged.range(words.row_lengths()).values
         spaces = tf.where(numbers > 0, " ", "")
@@ -94,8 +96,8 @@ class Tokens:
     ) -> Self:
         """Returns the tokens of strings [B], and where their words begin.
 
-        Two words with one of the `inner_punctuation` between them, and no
-        space, are one.
+        Two words count as one if a character of `inner_punctuation`, without
+        spaces around it, is between them.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
         if tokenizer.json and not tokenizer.json.is_of_bert:
@@ -109,9 +111,9 @@ class Tokens:
         return cls(tokens.ids, begins_word, first_tokens, tokens)
 
     def of_text(self, word_starts: WordStarts) -> Self:
-        """Returns the tokens of words with all words that a text would have.
+        """Returns the tokens with words as a text would have them.
 
-        A word that was given, such as "U.S.", may be several words there.
+        A word such as "U.S." may be several words in a text.
         """
         begins_word = self.begins_word | word_starts(self.ids)
         return dataclasses.replace(self, begins_word=begins_word)
@@ -163,7 +165,7 @@ def _without_spaces(
 def _joined(
     tokens: TokensWithOffsets, tokenizer: BertTokenizer, inner_punctuation: str
 ) -> tf.Tensor:
-    """Returns whether a token belongs to the word before it, bool [tokens]."""
+    """Returns which tokens belong to the word before them, bool [tokens]."""
     joins = [piece in {*inner_punctuation} for piece in tokenizer.vocab]
     ids, rows = tokens.ids.values, tokens.ids.value_rowids()
     starts, ends = tokens.start_chars.values, tokens.end_chars.values
@@ -179,10 +181,11 @@ class WordWindows(NamedTuple):
     """N windows; the windows of a text follow each other.
 
     Attributes:
-        input_ids: int32 [N, (tokens)], from [CLS] to [SEP].
-        text_numbers: int64 [N], the index of each window's text, ascending.
-        is_read: bool [N, (tokens)], whether the answer for a word is read at
-            the token. Each word is read once: at its first token, in one
+        input_ids: The token ids from [CLS] to [SEP], int32 [N, (tokens)].
+        text_numbers: The index of each window's text, in ascending order, int64
+            [N].
+        is_read: Whether the answer for a word is read at the token, bool [N,
+            (tokens)]. Each word is read once: at its first token, in one
             window. Across the windows, the words keep the order of the texts.
     """
 
@@ -203,16 +206,16 @@ def window_words(
 ) -> WordWindows:
     """Cuts tokens into windows of up to `max_seq_length` tokens.
 
-    Two neighbors have half of their tokens or more in common, because the
-    last window is a full one that ends with the text. A word is read in the
-    window with the most text around its first token.
+    Neighboring windows share half of their tokens. The last two may share more,
+    because the last window is full and ends with the text. A word is read in
+    the window with the most text around its first token.
     """
     size = max_seq_length - 2
     ids = tokens.ids
     layout = lay_out_windows(ids.row_lengths(), size=size, step=size // 2)
     starts, ends = layout.starts, layout.ends
 
-    # The first half of the tokens in common is read in the first window.
+    # The first half of the shared tokens is read in the first window.
     middles = (starts[1:] + ends[:-1]) // 2
     is_first = layout.numbers.values == 0
     is_last = tf.concat([is_first[1:], [True]], axis=0)

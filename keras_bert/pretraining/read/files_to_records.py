@@ -100,9 +100,9 @@ class PretrainingRecords:
             made_for = settings["max_seq_length"]
             if self._drawer and made_for != max_seq_length:
                 logging.warning(
-                    f"The records of {file} are made for a max_seq_length of "
-                    f"{made_for}, but are read with {max_seq_length}: longer "
-                    "pairs lose tokens, and shorter pairs are padded."
+                    f"The records of {file} were made for a max_seq_length "
+                    f"of {made_for}, but are read with {max_seq_length}: "
+                    "longer pairs lose tokens, and shorter pairs are padded."
                 )
 
     def batches(
@@ -259,8 +259,8 @@ def check_vocab_of_records(
         if settings.get("vocab", expected) != expected:
             raise InputError(
                 f"{file} was made with a vocabulary other than {vocab_file}; "
-                "create the records again with this one, or give the one that "
-                "they were made with."
+                "create the records again with this vocabulary, or give the "
+                "vocabulary they were made with."
             )
 
 

@@ -39,7 +39,7 @@ _END_WITHOUT_SPACE = r"([。！？｡।॥]+[」』”’）]*)"
 
 
 class Corpus(NamedTuple):
-    """All ids in one array, so that neighbouring sentences are a slice.
+    """All ids in one array, so that neighboring sentences are a slice.
 
     Sentence i is ids[sentence_ends[i]:sentence_ends[i + 1]]. Document d has the
     sentences document_ends[d] to document_ends[d + 1] - 1. No sentence and no

@@ -56,7 +56,7 @@ class OutputFiles:
         if len({file.resolve() for file in self._files}) < len(files):
             raise InputError(
                 f"Two of the output files {', '.join(map(str, files))} are the "
-                "same; give each a name of its own."
+                "same; give each a different name."
             )
         self.num_files = len(files)
         first = self._files[0]

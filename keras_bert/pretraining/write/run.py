@@ -76,8 +76,8 @@ def create_pretraining_data(
     for name, value in (("text", text), ("output_files", output_files)):
         if isinstance(value, (str, Path)):
             raise InputError(
-                f"The {name} is {value!r}; give a TextSource of the file, or "
-                "lines, as the text, and a list of names as the output_files."
+                f"The {name} is {value!r}; give a TextSource or lines as the "
+                "text, and a list of names as the output_files."
             )
     if num_workers < 1:
         raise InputError(f"num_workers is {num_workers}, but must be above 0.")

@@ -1,4 +1,4 @@
-"""Text files -> lines -> documents -> blocks of neighbouring documents.
+"""Text files -> lines -> documents -> blocks of neighboring documents.
 
 A worker gets one block at a time, and random next sentences come from the same
 block. So the size of a block bounds the memory. Only the text of a unit (a
@@ -102,7 +102,7 @@ class TextSource:
 
 
 def group_files(files: list[str]) -> list[list[str]]:
-    """Groups neighbouring files into units of at least `_UNIT_SIZE` bytes.
+    """Groups neighboring files into units of at least `_UNIT_SIZE` bytes.
 
     The last unit has at least half of that size, unless it is the only one.
     """
@@ -168,7 +168,7 @@ def _read_json(file: str, text_field: str) -> Iterator[str]:
 
 
 class Block(NamedTuple):
-    """Neighbouring documents, each one string of lines.
+    """Neighboring documents, each one string of lines.
 
     `number` identifies the block, and seeds its records. `digest` is a hash of
     the unit's index and its text up to the end of this block.

@@ -1,4 +1,4 @@
-"""How clients ask: one file per contract, with its routes."""
+"""The contracts with clients; each file has the routes of one contract."""
 
 from keras_bert.server.contracts import (
     cohere,

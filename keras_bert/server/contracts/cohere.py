@@ -1,7 +1,7 @@
-"""Cohere's REST API: the order of texts for a query.
+"""Cohere's REST API: texts ranked by a query.
 
-text-embeddings-inference has another form for this, with `texts` instead of
-`documents`; each route takes both forms.
+text-embeddings-inference has another form of request, with `texts` instead of
+`documents`. Each route takes both forms.
 """
 
 import json
@@ -23,8 +23,8 @@ def read_rerank(values: Values, servable: Any) -> Call:
     if activation is None or len(description["text_fields"]) != 2:
         raise Refusal(
             f"This model, of the kind {description.get('kind', 'unknown')}, "
-            "does not score a text for a query; serve one of the kind "
-            "reranker, and export it with this release."
+            "does not score texts for a query; export a model of the kind "
+            "reranker with this release, and serve it."
         )
     is_cohere, is_raw = "documents" in values, values.get("raw_scores")
     if is_cohere == ("texts" in values):
@@ -52,7 +52,7 @@ def read_rerank(values: Values, servable: Any) -> Call:
         for i in np.argsort(-scores, kind="stable")[: values.get("top_n")]:
             score = "relevance_score" if is_cohere else "score"
             result = {"index": int(i), score: scores[i]}
-            if is_cohere and "truncated" in outputs:  # not in Cohere's form
+            if is_cohere and "truncated" in outputs:  # not part of Cohere's API
                 result["truncated"] = bool(outputs["truncated"][i])
             if values.get("return_text"):
                 result["text"] = texts[i]

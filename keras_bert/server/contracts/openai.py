@@ -1,4 +1,4 @@
-"""OpenAI's REST API: vectors of texts, and the models."""
+"""OpenAI's REST API: vectors of texts, and descriptions of the models."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ def _read_embeddings(values: Values, servable: Any) -> Call:
             {"object": "embedding", "index": i, "embedding": vector}
             for i, vector in enumerate(written)
         ]
-        if "truncated" in outputs:  # which is not in OpenAI's form
+        if "truncated" in outputs:  # not part of OpenAI's API
             for row, truncated in zip(data, outputs["truncated"], strict=True):
                 row["truncated"] = bool(truncated)
         rest = write_json({"model": values["model"], "usage": usage})
@@ -57,15 +57,16 @@ def describe_model(name: str, server: ServerState) -> dict[str, Any]:
 
 
 def is_sdk(request: Request) -> bool:
-    """Returns whether an OpenAI SDK asks, which reads only OpenAI's form.
+    """Returns whether an OpenAI SDK sent a request.
 
-    The path of a model is also a path of TensorFlow Serving.
+    An SDK reads only OpenAI's form of answers. The path does not show the form:
+    TensorFlow Serving's path of a model is the same.
     """
     return "x-stainless-lang" in request.headers
 
 
 def write_error(refusal: Refusal) -> dict[str, Any]:
-    """Returns a refusal in OpenAI's form."""
+    """Returns the JSON value of an error in OpenAI's form."""
     is_ours = refusal.status >= 500
     error = {
         "message": refusal.sentence,

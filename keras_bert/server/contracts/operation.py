@@ -1,4 +1,4 @@
-"""What operators and their tools ask: health, counters, the routes."""
+"""The routes for operators: health, counters and openapi.json."""
 
 import json
 
@@ -17,7 +17,10 @@ def _alive(request: Request, server: ServerState) -> str:
 
 
 def _ready(request: Request, server: ServerState) -> str:
-    """Says that all models are loaded, and for which models the store fails."""
+    """Returns that all models are loaded, and which models' stores fail.
+
+    Raises Refusal if a model is not loaded.
+    """
     if server.is_stopping:
         raise Refusal("The server is shutting down.", 503)
     failed = {

@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST API.
 
-Values become arrays and tf.Examples as in TensorFlow Serving. Errors have its
-wording too, so bodies are not checked against their schemas.
+Values become arrays and tf.Examples as in TensorFlow Serving. Errors also have
+TensorFlow Serving's wording, so bodies are not checked against their schemas.
 """
 
 import base64
@@ -45,7 +45,10 @@ def _read_predict(values: Values, servable: Any) -> Call:
 
 
 def _read_examples(method: str, values: Values, servable: Any) -> Call:
-    """Reads classify and regress: the context stands before each example."""
+    """Reads a classify or regress request.
+
+    The features of the context are added to each example.
+    """
     name, function = _signature(values, servable)
     method_name = function.definition["method_name"]
     if method_name != f"tensorflow/serving/{method}":
@@ -59,7 +62,7 @@ def _read_examples(method: str, values: Values, servable: Any) -> Call:
     examples = values.get("examples")
     if not isinstance(examples, list) or not examples:
         raise Refusal("Expecting 'examples' value to be a list with a value")
-    # Features of protos that follow one another are joined.
+    # Two serialized protos in a row are one proto with the features of both.
     rows = np.array([context + _to_example(x) for x in examples], object)
     write = _write_classes if method == "classify" else _write_values
     write = functools.partial(write, num_rows=len(rows))
@@ -67,7 +70,7 @@ def _read_examples(method: str, values: Values, servable: Any) -> Call:
 
 
 def _status(request: Request, server: ServerState) -> str:
-    """Returns the status of all versions, or of one."""
+    """Returns the status of all versions of a model, or of one version."""
     name = request.path_params["model"]
     if openai.is_sdk(request):
         model = server.model_named(request, name)
@@ -89,9 +92,9 @@ def _status(request: Request, server: ServerState) -> str:
 
 
 def _metadata(request: Request, server: ServerState) -> str:
-    """Returns a GetModelMetadataResponse.
+    """Returns a GetModelMetadataResponse as JSON.
 
-    It is as in TensorFlow Serving, without the @type that JSON has for an Any.
+    It is like TensorFlow Serving's, without the @type of an Any.
     """
     model, number = server.model_in_path(request)
     with model.use(number) as version:
@@ -250,12 +253,13 @@ def _is_same(number: float, value: float) -> bool:
 
 
 def _write_rows(outputs: Columns) -> str:
-    """Returns `predictions`: an object for each row, or its only value."""
+    """Returns `predictions`: for each row, an object or its only value."""
     sizes = {x.shape[:1] for x in outputs.values()}
     if len(sizes) != 1 or () in sizes:
         raise Refusal(
-            "The outputs of this signature differ in their first size, so "
-            "they have no rows; send 'inputs' instead of 'instances'."
+            "The outputs of this signature differ in the size of their first "
+            "dimension, so they have no rows; send 'inputs' instead of "
+            "'instances'."
         )
     columns = [map(write_json, _values(x, name)) for name, x in outputs.items()]
     rows = zip(*columns, strict=True)
@@ -273,7 +277,7 @@ def _write_columns(outputs: Columns) -> str:
 
 
 def _write_classes(outputs: Columns, num_rows: int) -> str:
-    """Returns `results`: [[label, score], ...] of each row."""
+    """Returns `results`: for each row, a list of [label, score]."""
     labels, scores = outputs.get("classes"), outputs.get("scores")
     if (
         labels is None
@@ -291,7 +295,7 @@ def _write_classes(outputs: Columns, num_rows: int) -> str:
 
 
 def _write_values(outputs: Columns, num_rows: int) -> str:
-    """Returns `results`: the value of each row."""
+    """Returns `results`: a number for each row."""
     values = outputs.get("outputs")
     if values is None or values.shape not in ((num_rows,), (num_rows, 1)):
         raise Refusal(
@@ -316,7 +320,7 @@ def _values(array: np.ndarray, name: str = "") -> Any:
 
 
 def _joined(texts: dict[str, str]) -> str:
-    """Returns an object of JSON, or its only value."""
+    """Returns texts of JSON as one JSON object, or the only text as it is."""
     if len(texts) == 1:
         return next(iter(texts.values()))
     entries = (f"{write_json(name)}: {x}" for name, x in texts.items())

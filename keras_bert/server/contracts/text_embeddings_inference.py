@@ -16,7 +16,7 @@ from keras_bert.server.state import ServerState
 
 
 def _path_of(values: Values) -> str:
-    """Returns the route for the form of a body: some clients send no path."""
+    """Returns the path for a body, because some clients send no path."""
     if "query" in values:
         return "/rerank"
     return "/similarity" if isinstance(values.get("inputs"), dict) else "/embed"
@@ -32,7 +32,7 @@ def _read_embed(values: Values, servable: Any) -> Call:
 
 
 def _read_similarity(values: Values, servable: Any) -> Call:
-    """Reads a request for the cosines of one text with other texts."""
+    """Reads a request for the cosines between one text and other texts."""
     inputs, settings = values["inputs"], values.get("parameters") or {}
     texts = [inputs["source_sentence"], *inputs["sentences"]]
 
@@ -45,7 +45,7 @@ def _read_similarity(values: Values, servable: Any) -> Call:
 
 
 def _info(request: Request, server: ServerState) -> str:
-    """Returns a description of a model, with more values than the original."""
+    """Returns a model's description, with more values than the original's."""
     model = server.model_named(request, request.query_params.get("model"))
     with model.use() as version:
         description = version.servable.description

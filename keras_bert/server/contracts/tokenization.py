@@ -12,7 +12,7 @@ from keras_bert.server.json_values import to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# Each character may be a piece, which has about 80 bytes in JSON.
+# Each character may be a piece, and a piece takes about 80 bytes of JSON.
 _MAX_CHARS = 250_000
 
 
@@ -52,12 +52,12 @@ def special_pieces(tokenizer: ListTokenizer) -> list[str]:
 def read_tokenize(values: Values, servable: Any) -> Call:
     """Reads a request for the pieces of texts.
 
-    The texts have no prompt if the request names none.
+    Without `prompt_name` or `input_type`, the texts get no prompt.
     """
     if servable.pieces is None:
         raise Refusal(
-            "This model has no vocabulary beside it, or the package tokenizers "
-            "is not installed on the server."
+            "This model has no vocabulary file, or the package tokenizers is "
+            "not installed on the server."
         )
     prompts = {None: ""} | servable.description.get("prompts", {})
     prompt = prompts[prompt_of(values, servable)]

@@ -14,7 +14,7 @@ from keras_bert.server.json_values import check_finite, shown, to_bytes
 from keras_bert.server.refusal import Refusal
 
 _EMBEDDING = "embedding"
-# What the texts are -> the names of prompts for them, best first, as in
+# The `input_type` of texts -> the names of prompts for them, best first, as in
 # sentence-transformers' encode_query and encode_document.
 _OF_QUERIES = ("query",)
 _OF_DOCUMENTS = ("document", "passage", "corpus")
@@ -34,7 +34,7 @@ def call_for_vectors(
     write: Callable[[np.ndarray, Columns], str],
     may_cut: bool,
 ) -> Call:
-    """Returns the call of the signature that makes the vectors.
+    """Returns a call of the signature that returns the vectors of texts.
 
     Args:
         values: The body, with `prompt_name`, `input_type` and `dimensions`, if
@@ -42,8 +42,10 @@ def call_for_vectors(
         texts: One or several texts.
         servable: The model.
         write: A function that makes the JSON from the vectors and all outputs.
-            A vector of fewer `dimensions` has the length of the whole vector.
-        may_cut: Whether a text may be longer than the model reads.
+            A vector that is cut to `dimensions` keeps the norm of the whole
+            vector.
+        may_cut: Whether the end of a long text may be cut off. Otherwise a text
+            that is longer than the model reads is refused.
     """
     prompt = prompt_of(values, servable)
     name = DEFAULT_SIGNATURE if prompt is None else f"embed_{prompt}"
@@ -54,8 +56,8 @@ def call_for_vectors(
         or len(function.inputs) != 1
     ):
         raise Refusal(
-            f"The signature {name} of this model has no {_EMBEDDING}; export "
-            "an encoder or a model of the kind embedding."
+            f"The signature {name} of this model returns no {_EMBEDDING}; "
+            "export an encoder or a model of the kind embedding."
         )
     whole = function.outputs[_EMBEDDING].shape[-1]
     sizes = {*servable.description.get("sizes", []), whole}
@@ -63,7 +65,7 @@ def call_for_vectors(
     if size not in sizes:
         raise Refusal(
             f"dimensions is {shown(size)}, but this model was trained for "
-            f"vectors of {', '.join(map(str, sorted(sizes)))} numbers."
+            f"vectors of {' or '.join(map(str, sorted(sizes)))} numbers."
         )
 
     def write_vectors(outputs: Columns) -> str:
@@ -92,29 +94,29 @@ def prompt_of(values: Values, servable: Any) -> str | None:
     if name is not None:
         raise Refusal(
             f"prompt_name is {shown(name)}, but this model has the prompts "
-            f"{', '.join(prompts) or '(none)'}; give one of them and no "
-            "input_type, or leave it out."
+            f"{', '.join(prompts) or '(none)'}; give one of them without "
+            "input_type, or leave prompt_name out."
         )
     return next((x for x in _PROMPTS[role] if x in prompts), None)
 
 
 def to_rows(texts: str | list[str]) -> np.ndarray:
-    """Returns a text or a list of texts as bytes."""
+    """Returns a text or a list of texts as an array of bytes, object [N]."""
     texts = [texts] if isinstance(texts, str) else texts
     return np.array([to_bytes(text) for text in texts], object)
 
 
 def normalized(vectors: np.ndarray) -> np.ndarray:
-    """Returns vectors of length 1."""
+    """Returns vectors scaled to the length 1."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-12)
 
 
 def check_whole(outputs: Columns) -> None:
-    """Raises Refusal if a text was cut."""
+    """Raises Refusal if the outputs show that a text was cut."""
     for row in np.flatnonzero(outputs.get("truncated", ())):
         raise Refusal(
-            f"Text {row + 1} is longer than the model reads; split it, or send "
-            '"truncate": true to have its end cut off.',
+            f"Text {row + 1} is longer than the model reads; split it, or "
+            'send "truncate": true to cut off its end.',
             413,
         )

@@ -4,7 +4,8 @@
 //
 // A text of the user or of the server becomes a text node, never HTML.
 
-// The first form whose outputs are all there is shown.
+// The outputs of each form -> its function. The first form is shown whose
+// outputs are all in the answer.
 const FORMS = [
   [["embedding"], showSimilarity],
   [["masks.pieces", "masks.probabilities"], showGuesses],

@@ -17,7 +17,7 @@ for (const [path, { parameters = [], ...operations }] of Object.entries(paths)) 
 for (const [tag, routes] of byTag)
   document.getElementById("routes").append(element("h2", "", tag), ...routes);
 
-// The form of what is described elsewhere in the document.
+// Follows a $ref to another part of the document.
 function resolve(value) {
   if (!value?.$ref) return value;
   const [, , kind, name] = value.$ref.split("/");
@@ -62,7 +62,7 @@ function showRoute(method, path, operation, parameters) {
   return element("details", "route", summary, ...about, ...fields, form);
 }
 
-// An object's fields, and those of objects in them.
+// A list of the fields of an object, and of the objects in its fields.
 function fieldsOf({ properties = {}, required = [] }) {
   const items = Object.entries(properties).map(([name, reference]) => {
     const field = resolve(reference);

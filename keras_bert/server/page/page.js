@@ -1,4 +1,4 @@
-// Makes a form for the inputs of a model, and sends it.
+// Makes a form for the inputs of a model, and sends its values to the server.
 
 import { element, showAnswers } from "./answers.js";
 
@@ -6,12 +6,12 @@ const page = {};
 for (const node of document.querySelectorAll("[id]")) page[node.id] = node;
 
 let models = [];
-let model; // the chosen one
-let task; // what the form asks of it
+let model; // the chosen model
+let task; // what the form asks the model
 const drafts = {}; // the last value of each field, by name
 let apiKey = ""; // in memory only
-let afterKey; // what to try again with a key
-let running = new AbortController(); // of the last request
+let afterKey; // the action to repeat with a key
+let running = new AbortController(); // aborts the last request
 
 page.names.addEventListener("change", () =>
   chooseModel(models[page.names.selectedIndex]),
@@ -53,7 +53,7 @@ async function loadModels(signal) {
   else chooseModel(models[0]);
 }
 
-// The form stays as it is, and what the user does does not end this request.
+// The form stays as it is. Nothing that the user does ends this request.
 function loadMore() {
   const { signal } = new AbortController();
   loadModels(signal).catch(() => setTimeout(loadMore, 1000));
@@ -87,7 +87,7 @@ async function fetchJson(path, body, signal = running.signal) {
   return answer;
 }
 
-// A new attempt ends the one before.
+// A new attempt ends the previous attempt.
 async function attempt(action) {
   running.abort();
   const { signal } = (running = new AbortController());
@@ -248,8 +248,8 @@ function button(text, act) {
   return node;
 }
 
-// Not through FormData: some browsers change the ends of lines there, and the
-// places in an answer would no longer fit.
+// Without FormData: some browsers change line breaks in it, and the offsets in
+// an answer would then be wrong.
 function readValues() {
   const areas = [...page.fields.querySelectorAll("textarea")];
   const read = ({ name, isList }) => {

@@ -91,8 +91,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         if given := [option for option in _REFUSED if getattr(self, option)]:
             raise ValueError(
                 f"{type(self).__name__} does not have {given[0]}; use "
-                "weight_decay_rate and global_clipnorm, or an optimizer of "
-                "Keras."
+                "weight_decay_rate and global_clipnorm, or a Keras optimizer."
             )
         self.weight_decay_rate = weight_decay_rate
         self.beta_1 = beta_1

@@ -160,8 +160,8 @@ def test_an_untied_decoder_grows_too(config, tmp_path):
             {"lines": ["the fox"], "words": ["cat"]},
             "Both a text and words were",
         ),
-        ({"words": ["the", "Fox"]}, "has a piece for every given word already"),
-        ({"lines": ["the fox"] * 9}, "a piece for every frequent word already"),
+        ({"words": ["the", "Fox"]}, "already has a piece for every given word"),
+        ({"lines": ["the fox"] * 9}, "has a piece for every frequent word."),
         (
             {"words": ["##a-b"]},
             "'##a-b' is not one word: .* into .'a', '-', 'b'",
@@ -182,7 +182,7 @@ def test_wrong_settings_are_refused(pretrained, tmp_path):
     with pytest.raises(ValueError, match="num_new_pieces is 0, but must be"):
         ExtendVocabConfig(num_new_pieces=0)
     (tmp_path / "new").mkdir()
-    with pytest.raises(ValueError, match="exists already; give a new folder"):
+    with pytest.raises(ValueError, match="already exists; give a new folder"):
         extend_vocab(pretrained, tmp_path / "new", words=["cats"])
 
 

@@ -361,7 +361,7 @@ def test_a_pre_trained_encoder_is_evaluated_as_it_is(
             )[0]
         )
     }
-    with pytest.raises(InputError, match="no weights of pooler"):
+    with pytest.raises(InputError, match="no weights for pooler"):
         evaluate("refused", pooling="pooled")
     assert not (tmp_path / "refused").exists()
 

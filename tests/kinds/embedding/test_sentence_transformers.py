@@ -220,6 +220,25 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
     assert settings.do_lower_case and not settings.strips_accents
 
 
+def test_the_file_of_an_old_release_names_the_family(new):
+    tokenizer = _read(new, "tokenizer_config.json")
+    (new / "sentence_bert_config.json").unlink()
+    _write(
+        new,
+        {
+            "tokenizer_config.json": tokenizer | {"do_lower_case": False},
+            "sentence_xlm-roberta_config.json": {
+                "max_seq_length": 7,
+                "do_lower_case": True,
+            },
+            "sentence_xlnet_config.json": {"max_seq_length": 6},
+        },
+    )
+    embedder = load_embedder(new)
+    assert embedder.settings.max_seq_length == 7
+    assert embedder.preprocessor.tokenizer.do_lower_case
+
+
 @pytest.mark.parametrize(
     "name, values, message",
     [
@@ -275,7 +294,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "config_sentence_transformers.json",
             {"similarity_fn_name": "euclidean"},
-            "similarity_fn_name 'euclidean', but only 'cosine' or 'dot'",
+            "similarity_fn_name: 'euclidean', but .* only 'cosine' or 'd",
         ),
         (
             "config_sentence_transformers.json",
@@ -290,7 +309,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "sentence_bert_config.json",
             {"module_output_name": "sentence_embedding"},
-            "module_output_name 'sentence_embedding', but only 'token_emb",
+            "module_output_name: 'sentence_embedding', .* only 'token_emb",
         ),
         ("tokenizer.json", [3], "is not a tokenizer"),
         ("modules.json", {}, "modules.json is not a list; copy it again"),
@@ -316,11 +335,11 @@ def test_what_is_not_known_is_refused(new, name, values, message):
     [
         (
             {"activation_function": "torch.nn.SiLU"},
-            "has activation_function 'torch.",
+            "has activation_function: 'torch.",
         ),
-        ({"use_residual": True}, "has use_residual True, but only False can"),
-        ({"module_input_name": "token_embeddings"}, "has module_input_name 't"),
-        ({"module_output_name": "b"}, "has module_output_name 'b', but only"),
+        ({"use_residual": True}, "has use_residual: True, but .* only False;"),
+        ({"module_input_name": "token_embeddings"}, "has module_input_name: '"),
+        ({"module_output_name": "b"}, "has module_output_name: 'b', but thi"),
         ({"out_features": None}, "dense is 'None:tanh', but must be sizes abo"),
     ],
 )
@@ -339,24 +358,14 @@ def test_dense_modules_that_are_not_known_are_refused(new, values, message):
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_a_pooling_without_the_prompt_is_refused(new, pooling):
-    """The vector of [CLS] is the same with and without the prompt's tokens."""
-    _write(
-        new,
-        {
-            "1_Pooling/config.json": {
-                "pooling_mode": pooling,
-                "include_prompt": False,
-            },
-        },
-    )
-    load_embedder(new)
-    prompts = {"config_sentence_transformers.json": {"prompts": {"q": "the "}}}
-    _write(new, prompts)
-    if pooling == "cls":
-        assert load_embedder(new).settings.named_prompts == {"q": "the "}
-    else:
-        with pytest.raises(InputError, match="its pooling leaves out the"):
-            load_embedder(new)
+    """A prompt can be given to any model, even if its files have none.
+
+    Release 6 takes the first token after the prompt as [CLS].
+    """
+    values = {"pooling_mode": pooling, "include_prompt": False}
+    _write(new, {"1_Pooling/config.json": values})
+    with pytest.raises(InputError, match="its pooling leaves out the"):
+        load_embedder(new, prompts={"q": "the "})
 
 
 def test_the_dot_product_is_the_similarity_if_the_model_says_so(

@@ -146,7 +146,7 @@ def test_labels_like_tags_are_named(vocab_file, config, caplog, labels, named):
             config,
             labels=tuple(labels.split()),
         )
-    said = f"The labels {named} are types of entities" if named else ""
+    said = f"The labels {named} count as entity types" if named else ""
     assert said in caplog.text and bool(said) == bool(caplog.text)
 
 
