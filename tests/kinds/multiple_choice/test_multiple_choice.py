@@ -144,7 +144,10 @@ def test_it_learns(config, vocab_file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"endings": ["a", "b"]}, "Example 2 has 2 endings, .* the first example, 3"),
+        (
+            {"endings": ["a", "b"]},
+            "Example 2 has 2 endings, .* the first example, 3",
+        ),
         ({"endings": ["a"]}, "Example 2 has 1 endings, but .* at least two"),
         ({"endings": "a b c"}, "endings of example 2 are 'a b c'; give a list"),
         ({"label": "3"}, "Label '3' of example 2 is not one of 0, 1, 2, the"),

@@ -46,8 +46,7 @@ def test_the_first_and_the_last_token_of_an_answer(vocab_file, monkeypatch):
     ]
     assert lost == [
         "1 of 8 answers are not at their answer_start, so they are not "
-        "learned; the first is 'fox', "
-        "an answer to question q5."
+        "learned; the first is 'fox', an answer to question q5."
     ]
     _, labels, weights = examples.batch(np.arange(10))
     for name in ("start_logits", "end_logits"):
