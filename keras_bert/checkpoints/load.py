@@ -161,8 +161,8 @@ def _warn_of_another_config(
         config = config_of_network(model)
         if difference := config.difference(checkpoint.config):
             logging.warning(
-                "The network differs from the config beside %s, so its "
-                "outputs will differ too: %s.",
+                "The network differs from the config beside %s (%s), so its "
+                "outputs will differ from those of the original model.",
                 checkpoint.file,
                 difference,
             )

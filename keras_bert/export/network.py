@@ -86,9 +86,9 @@ def write_openvino(
         nncf = import_extra("nncf", "openvino")
         if not calibration:
             raise InputError(
-                "OpenVINO's int8 measures its ranges on texts of the task, "
-                "but none were given; give --data_dir, or calibration in "
-                "Python."
+                "OpenVINO's int8 needs texts from the task to choose its "
+                "ranges, but none were given; give --data_dir, or calibration "
+                "in Python."
             )
     specs = _to_specs(model)
     function = tf.function(

@@ -108,11 +108,11 @@ def learn_labels(
 def with_label_names(
     rows: Sequence[Row], labels: Sequence[str], *, are_tags: bool = False
 ) -> list[Row]:
-    """Returns rows in which labels that are integers or bools become names.
+    """Returns rows in which integer and bool labels are strings: 1 becomes "1".
 
-    Raises InputError if an integer is not the name of a label, or if the labels
-    are a matrix of 0 and 1. With `are_tags`, a label is a list with a tag for
-    each word, and 0 and 1 may be the names of two tags.
+    Raises InputError if no label has this name, or if the labels are a matrix
+    of 0s and 1s. With `are_tags`, each label is a list with one tag per word,
+    so it may be a list of 0s and 1s: these are then the names of tags.
     """
     if not are_tags:
         _check_is_no_matrix(rows)

@@ -31,7 +31,7 @@ def export_with_report(
     evaluation: Evaluation | None,
     calibration: Sequence[Row],
 ) -> Path:
-    """Exports as `FinetunedModel.export` says; returns the version's folder."""
+    """Exports as described in `FinetunedModel.export`; returns the folder."""
 
     def network_of(config: ExportConfig) -> keras.Model:
         if (config.format, config.precision) == ("saved_model", "bfloat16"):

@@ -88,18 +88,19 @@ def mask_adder(
 ) -> Any:
     """Returns 0 where attention is allowed and -10000 elsewhere.
 
-    It is added to the scores, as in google-research/bert, so that even a row
-    without any token gives the same numbers as there.
+    The result is added to the scores, as in google-research/bert. So even a row
+    without tokens gives the same numbers as in google-research/bert.
 
     Args:
         rows: The mask of the tokens that attend, [..., S].
         columns: The mask of the tokens attended to, [..., T].
         row_places: The positions of the tokens that attend, [S].
         column_places: The positions of the tokens attended to, [T].
-        packed: Whether the mask numbers the sequences of a row; each sequence
-            then attends only to itself.
+        packed: Whether a row holds several sequences, whose numbers are in the
+            mask. Each sequence then attends only to itself.
         left_to_right: Whether a token attends to no later token.
-        reach: The largest distance at which a token attends; None for any.
+        reach: The largest distance over which a token attends to another;
+            None for any distance.
 
     Returns:
         float32 [..., S, T], or [..., 1, T] if all tokens attend to the same

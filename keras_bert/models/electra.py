@@ -105,7 +105,7 @@ def generator_config(config: BertConfig, size: float) -> BertConfig:
         raise InputError(
             f"generator_size is {size}, which gives a generator of width "
             f"{width} with {heads} heads; choose a fraction such as 0.25 that "
-            "divides the width and the heads of the network."
+            "gives a whole width for each head."
         )
     return dataclasses.replace(
         config,

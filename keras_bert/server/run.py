@@ -107,8 +107,8 @@ def load_models(
     for name, folder in models.items():
         if ":" in name or not all(name.split("/")):
             raise InputError(
-                f"{name!r} cannot be in a URL; give a --model_name without :, "
-                "and with / only between its parts."
+                f"{name!r} cannot be used in a URL; give a --model_name "
+                "without ':' and without an empty part before or after a '/'."
             )
         loaded[name] = ModelVersions(
             name, to_path(folder), Servable, version_labels.get(name, {})

@@ -88,9 +88,9 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def precision(name: str) -> Iterator[None]:
-    """Makes models that are built in the `with` block compute in this dtype.
+    """Sets the dtype in which models built in the `with` block compute.
 
-    Their weights are float32.
+    Their weights stay float32.
     """
     before = keras.config.dtype_policy()
     policy = name if name == "float32" else f"mixed_{name}"

@@ -115,7 +115,7 @@ def relation_divergence(teacher: Tensor, outputs: Tensor) -> Tensor:
 
 
 def attention_error(teacher: Tensor, outputs: Tensor) -> Tensor:
-    """Scores of a teacher and scores [..., N, S] -> mean squares [...].
+    """Returns the mean squared errors [...] of attention scores [..., N, S].
 
     See `AttentionScores`, and TinyBERT (arXiv 1909.10351, equation 7).
     """

@@ -45,11 +45,11 @@ class TrainingSetup:
         num_train_steps: The number of steps of the whole run.
         num_warmup_steps: The number of steps until the learning rate is at its
             peak.
-        train_batches: A function of a number of steps and the shard of a
-            worker. It returns the worker's rows of the batches after these
-            steps, enough for `num_train_steps` in all and always the same for
-            one seed: (features, labels, weights), the last two by output; see
-            `Steps`.
+        train_batches: A function that takes the number of steps already done
+            and a worker's shard. It returns the worker's rows of the remaining
+            batches, up to step `num_train_steps`. The same seed gives the same
+            batches. A batch is (features, labels, weights), where labels and
+            weights are dicts by output; see `Steps`.
         held_out_batches: A function of the shard of a worker that returns the
             worker's rows of held-out batches, or None. They are evaluated after
             every `save_checkpoints_steps` steps and at the end.

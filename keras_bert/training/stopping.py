@@ -27,7 +27,8 @@ _STATUS = 128 + signal.SIGTERM
 class StoppingRules:
     """Whether a run ends before its last step, and why.
 
-    The time of interrupted processes counts too: it is in the history.
+    The time spent in earlier, interrupted processes counts too; it is read from
+    the history.
     """
 
     setup: TrainingSetup

@@ -2,8 +2,8 @@
 
 `corpus.jsonl` has the `_id`, `title` and `text` of each document.
 `queries.jsonl` has the `_id` and `text` of each query. `qrels/test.tsv` has a
-header and the columns query id, document id and relevance, a whole number. It
-may also be a trec_eval file, with a fourth column and without a header.
+header and the columns query id, document id and relevance, a whole number.
+Instead, the file may be in trec_eval format: a fourth column, and no header.
 """
 
 import dataclasses

@@ -252,7 +252,7 @@ def test_wrong_models(slow_model):
 
     fail("no model to serve", {})
     fail("has no version", {"a": slow_model / "1"})
-    fail("cannot be in a URL", {"a:b": slow_model})
+    fail("cannot be used in a URL", {"a:b": slow_model})
     fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})
     fail(
         "'b' has a version label, but is not a model; the models are a",

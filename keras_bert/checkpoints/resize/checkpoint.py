@@ -155,9 +155,10 @@ def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     config, tokenizer = load_config_and_tokenizer(whole)
     if not whole.task and modules_folder(whole.folder):
         logging.warning(
-            "%s is a sentence-transformers model. The result has its "
+            "%s is a sentence-transformers model. The new checkpoint keeps its "
             "weights, but not its pooling and prompts; to keep these, run "
-            "keras-bert convert --to=keras first, and give its result.",
+            "keras-bert convert --to=keras first, and resize the converted "
+            "model.",
             checkpoint,
         )
     return whole.arrays, config, tokenizer, whole.task

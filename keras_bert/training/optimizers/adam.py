@@ -132,11 +132,12 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         num_warmup_steps: The number of steps until the rate is at its peak.
         power: The power of the decay: 1 is linear; NVIDIA's recipe for LAMB
             uses 0.5.
-        stable_proportion: The share of all steps before the decay begins.
-        share_of_time: A variable with the share of the run's time that is over,
-            if the run has a limit. The decay follows this share or the share of
-            the steps, whichever is larger (a budget of time: Izsak et al. 2021,
-            arXiv 2104.07705).
+        stable_proportion: The share of all steps, including the warm-up, that
+            come before the decay.
+        share_of_time: A variable with the share of the run's time that has
+            elapsed, if the run has a limit. The decay follows this share or the
+            share of the steps, whichever is larger (a budget of time: Izsak et
+            al. 2021, arXiv 2104.07705).
 
     Example:
         >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)
