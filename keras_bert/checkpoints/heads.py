@@ -150,9 +150,9 @@ def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
 def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
     """Adds the prediction heads that a ModernBERT model with `paths` needs.
 
-    Its output layers read their vectors through such a head. transformers calls
-    it `head` in each class, so a new classifier starts from the prediction head
-    of the masked LM or of another classifier.
+    The model's output layers get their vectors from such a head. transformers
+    names the head `head` in every class, so a new classifier starts from the
+    head of the masked LM or of another classifier.
     """
     given = heads_of(arrays)
     added = {}

@@ -182,8 +182,8 @@ def read_pytorch(file: Path) -> Arrays:
     # torch's errors are long, and advise running the file's code.
     except Exception:
         raise InputError(
-            f"{file} is not a whole PyTorch checkpoint that holds only "
-            "tensors; copy it again, or get the weights as safetensors."
+            f"{file} is damaged, or contains objects other than tensors; copy "
+            "it again, or get the weights as safetensors."
         ) from None
 
 

@@ -51,7 +51,7 @@ ONE_LABEL = {
 
 
 def library_metric(module: str, name: str, **options: Any) -> Metric:
-    """Returns a library function; a call of it imports the library."""
+    """Returns a library's metric, which imports the library when called."""
 
     def metric(gold: Values, predicted: Values) -> Any:
         function = getattr(importlib.import_module(module), name)

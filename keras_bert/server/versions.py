@@ -231,7 +231,7 @@ class ModelVersions:
 
 
 def not_servable(name: str, number: int | None) -> Refusal:
-    """Returns TensorFlow Serving's refusal if a version is not loaded."""
+    """Returns TensorFlow Serving's error for a version that is not loaded."""
     wanted = (
         f"Latest({name})" if number is None else f"Specific({name}, {number})"
     )

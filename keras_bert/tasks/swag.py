@@ -43,7 +43,7 @@ _read_swag_files = readers.csv(
 
 
 def _read_codah(data_dir: Path, split: str) -> Iterator[Row]:
-    """Splits the one file of CODAH by a checksum of the text to continue.
+    """Splits CODAH's single file by a checksum of each text to continue.
 
     About a fifth is the validation set. All questions about the same text are
     in the same split.

@@ -1,4 +1,4 @@
-"""The pieces of words, and the lists in which a loop collects them."""
+"""The pieces of words, and the lists that collect them word by word."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -106,7 +106,10 @@ def codes_in(ranges: str) -> list[int]:
 
 
 def pattern_of(mask: np.ndarray) -> str:
-    """Returns a pattern for one code point of a mask, bool [0x110000]."""
+    """Returns a regular expression for the characters of a mask.
+
+    `mask` [0x110000] is true for the code points of these characters.
+    """
     changes = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     ranges = (
         rf"\x{{{x:x}}}-\x{{{y - 1:x}}}" for x, y in changes.reshape(-1, 2)

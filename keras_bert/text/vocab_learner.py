@@ -83,8 +83,8 @@ def learn_vocab(
     if len(characters) > max_characters:
         logging.warning(
             "The text has %d different characters; only the %d most frequent "
-            "are kept, and a word with any other becomes [UNK]. A larger "
-            "vocab_size keeps more.",
+            "are kept, and a word with any other character becomes [UNK]. A "
+            "larger vocab_size keeps more.",
             len(characters),
             max_characters,
         )

@@ -18,7 +18,7 @@ from keras_bert.models.pretraining import build_pretraining_model
 
 FILES = Path(__file__).parent / "torch_files"
 WHOLE = np.arange(6, dtype="float32").reshape(2, 3)
-REFUSED = "is not a whole PyTorch checkpoint that holds only tensors; copy it"
+REFUSED = "is damaged, or contains objects other than tensors; copy it"
 
 
 @pytest.mark.parametrize(
