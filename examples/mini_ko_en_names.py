@@ -25,11 +25,7 @@ _ENGLISH_NAME = re.compile(
 def main() -> None:
     data_dir, output_file = map(Path, sys.argv[1:])
     random.seed(2)
-    articles = [
-        x
-        for x in korean.read_articles(data_dir)
-        if not korean.is_kept_out(x["title"])
-    ]
+    articles = korean.read_training_articles(data_dir)
     paragraphs = [x for row in articles for x in row["text"].split("\n")]
     sentences = [x for text in paragraphs for x in re.split(r"\. +", text)]
     subjects = [x[1] for x in map(SUBJECT.match, sentences) if x]

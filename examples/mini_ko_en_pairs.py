@@ -9,7 +9,6 @@ search keeps out are left out here too.
 
 import json
 import random
-import re
 import sys
 from pathlib import Path
 
@@ -37,17 +36,13 @@ def _titles(title: str, text: str) -> list[tuple[str, str]]:
 def main() -> None:
     data_dir, output_file = map(Path, sys.argv[1:])
     random.seed(3)
-    articles = [
-        x
-        for x in korean.read_articles(data_dir)
-        if not korean.is_kept_out(x["title"])
-    ]
+    articles = korean.read_training_articles(data_dir)
     pairs = [x for row in articles for x in _titles(row["title"], row["text"])]
     sentences = [
         sentence
         for row in articles
         for text in row["text"].split("\n")
-        for sentence in re.split(r"(?<=[.!?])\s+", text)
+        for sentence in korean.SENTENCE_END.split(text)
         if len(sentence) >= 30
     ]
     random.shuffle(sentences)

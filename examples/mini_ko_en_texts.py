@@ -23,7 +23,7 @@ from pathlib import Path
 import mini_en_texts as english
 
 # Korean has no capitals. A sentence ends at a space after . ! or ?
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 def is_kept_out(title: str) -> bool:
@@ -35,6 +35,12 @@ def read_articles(data_dir: Path) -> list[dict[str, str]]:
         data_dir / "pretrain/wikipedia.ko.jsonl.gz", "rt", encoding="utf-8"
     ) as file:
         return [json.loads(line) for line in file]
+
+
+def read_training_articles(data_dir: Path) -> list[dict[str, str]]:
+    """Returns the articles that are not kept out for a search."""
+    articles = read_articles(data_dir)
+    return [x for x in articles if not is_kept_out(x["title"])]
 
 
 def read_reviews(data_dir: Path) -> list[str]:
@@ -53,11 +59,9 @@ def read_korsts(data_dir: Path) -> list[str]:
 def main() -> None:
     data_dir, output_file, all_file = map(Path, sys.argv[1:])
     random.seed(1)
-    articles = [
-        x for x in read_articles(data_dir) if not is_kept_out(x["title"])
-    ]
+    articles = read_training_articles(data_dir)
     paragraphs = [x for row in articles for x in row["text"].split("\n")]
-    sentences = [x for text in paragraphs for x in _SENTENCE_END.split(text)]
+    sentences = [x for text in paragraphs for x in SENTENCE_END.split(text)]
     english_articles = english.read_articles(data_dir)
     english_text = "\n".join(x["text"] for x in english_articles)
     texts = [

@@ -27,10 +27,9 @@ _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
 # sentence-transformers keeps the files of each module in a folder, such as
 # 2_Dense; before 2021, even the network's files.
 _BESIDE = (
-    *"*config.json modules.json task.json tokenizer.json vocab.txt".split(),
+    *"*config*.json modules.json task.json tokenizer.json vocab.txt".split(),
     *"merges.txt sentencepiece.bpe.model vocab.json".split(),
     *"added_tokens.json special_tokens_map.json [0-9]*_*/*".split(),
-    "config_sentence_transformers.json",
 )
 # The models that come with the package, in folders beside this file.
 SHIPPED = "mini_en", "mini_ko_en"

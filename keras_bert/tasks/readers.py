@@ -83,6 +83,11 @@ def csv(
     `columns` and `header` are as in `tsv`; without `columns`, the names of the
     header are the fields.
     """
+    if not columns and header is False:
+        raise InputError(
+            "Without columns, the names in the header are the fields; give the "
+            "columns, or leave header out."
+        )
     has_header = not columns or _has_header(header, columns)
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:

@@ -70,7 +70,7 @@ class StoppingRules:
         return self.minutes() / limit if limit else 0.0
 
     def log_early_end(self, step: int) -> None:
-        why = self._early_end(step) or "another worker ended"
+        why = self._early_end(step) or "another worker stopped it"
         logging.info(f"The run ended early: {why}.")
 
     def _early_end(self, step: int) -> str:

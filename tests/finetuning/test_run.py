@@ -462,8 +462,9 @@ def test_starting_over_keeps_the_model_that_the_run_starts_from(
 ):
     out = tmp_path / "out"
     shutil.copytree(checkpoint, out / "best")
-    for folder in (out, tmp_path / "link"):
-        (tmp_path / "link").is_symlink() or (tmp_path / "link").symlink_to(out)
+    link = tmp_path / "link"
+    link.symlink_to(out)
+    for folder in (out, link):
         with pytest.raises(InputError, match="overwrite_output_dir would rem"):
             finetune(
                 _task(),

@@ -267,6 +267,11 @@ def test_parquet_by_name_with_lists_and_other_values_as_json(tmp_path):
         list(read(tmp_path, "train"))
 
 
+def test_without_columns_a_csv_has_a_header():
+    with pytest.raises(InputError, match="give the columns, or leave header"):
+        readers.csv(header=False, train="a.csv")
+
+
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.tsv").write_bytes("text\nSchön\n".encode("latin-1"))
     read = readers.tsv(columns={"text": "text"}, train="a.tsv")
