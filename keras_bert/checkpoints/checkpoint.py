@@ -145,7 +145,7 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """The text of `task.json` by its name; empty if there is no such file.
+        """A dict of "task.json" and its text; empty if there is no such file.
 
         A checkpoint with this file is a fine-tuned model. Raises InputError if
         the file is damaged.
