@@ -129,9 +129,9 @@ def _check_values(values: Values, name: str) -> None:
     if hidden_act not in [*ACTIVATIONS] or positions not in family.positions:
         raise InputError(
             f"hidden_act is {hidden_act!r} and position_embedding_type is "
-            f"{positions!r}, but this package supports only "
-            f"absolute positions and {', '.join(ACTIVATIONS)}; give another "
-            "model."
+            f"{positions!r}, but in the family {name}, this package supports "
+            f"only {' or '.join(family.positions)} positions and "
+            f"{', '.join(ACTIVATIONS)}; give another model."
         )
     for key in ("is_decoder", "add_cross_attention", "pruned_heads"):
         if values.get(key):

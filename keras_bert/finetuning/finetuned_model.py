@@ -47,6 +47,7 @@ _OF_KERAS = {
     "class_weight": "give class_weights to from_pretrained, such as 'balanced'",
     "verbose": "absl.logging.set_verbosity('warning') hides the log",
 }
+_OTHER_SETTINGS = "give other settings as config=FinetuningConfig(...)"
 
 
 class FinetunedModel:
@@ -266,7 +267,7 @@ class FinetunedModel:
         for name in of_keras:
             raise InputError(
                 f"fit has no argument {name!r}; "
-                f"{_OF_KERAS.get(name, 'FinetuningConfig has all settings')}."
+                f"{_OF_KERAS.get(name, _OTHER_SETTINGS)}."
             )
         config = config_of_fit(config, epochs, batch_size, learning_rate)
         learned, rows = self._rows.learn(x, y)
