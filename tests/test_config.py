@@ -88,7 +88,7 @@ def test_the_file_name_decides_if_no_key_does(tmp_path, name, hidden_act):
         ({"vocab_size": 31, "model_type": "t5"}, "of the family 't5'"),
         (
             {**HUGGINGFACE, "position_embedding_type": "relative_key"},
-            "position_embedding_type is 'relative_key', .* only absolute positions",
+            "position_embedding_type is 'relative_key', .* only absolute pos",
         ),
         ({**HUGGINGFACE, "is_decoder": True}, "is_decoder is True, but"),
         (

@@ -81,6 +81,14 @@ def changed_spec(
             f"The text_fields are {fields}; all names must differ, and none "
             "may be label."
         )
+    if sorted(fields) == sorted(spec.text_fields) and (
+        fields != spec.text_fields
+    ):
+        raise InputError(
+            f"The text_fields are {fields}, but the model reads them in the "
+            f"order {spec.text_fields}; leave them out, or give new names in "
+            "this order."
+        )
     new = changes.get("labels", spec.labels)
     if spec.labels and len(new) != len(spec.labels):
         raise InputError(

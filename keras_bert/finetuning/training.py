@@ -235,8 +235,15 @@ def _setup(
     num_steps: int,
 ) -> TrainingSetup:
     config = start.config
+
+    def build_model() -> keras.Model:
+        model = start.initial_network(kind)
+        if not evaluations:  # then nothing is tuned for the new weights
+            kind.reset_tuned(model)
+        return model
+
     return TrainingSetup(
-        build_model=lambda: start.initial_network(kind),
+        build_model=build_model,
         objectives=kind.training_objectives,
         count_work=kind.work_counter(start.bert_config),
         learning_rate_factors=adaptation.learning_rate_factors(

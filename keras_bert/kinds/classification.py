@@ -12,7 +12,11 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE
+from keras_bert.checkpoints.heads import (
+    CLASSIFIER,
+    LABEL_THRESHOLDS,
+    NEXT_SENTENCE,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
@@ -111,7 +115,8 @@ class Classification(TextKind):
         if "pooling" in given:
             return {}
         checkpoint = Checkpoint.of(checkpoint)
-        heads = checkpoint.heads
+        # A classifier without a pooler reads the mean.
+        heads = checkpoint.heads - {CLASSIFIER.path, LABEL_THRESHOLDS.path}
         if "pooler" in heads or (heads and bert_config.family != "bert"):
             return {}
         logging.info(
@@ -123,7 +128,9 @@ class Classification(TextKind):
         return {"pooling": "mean"}
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
-        if self.spec.settings.class_weights != _BALANCED:
+        # A model that is trained further gets new weights from the new rows.
+        name = self.spec.settings.class_weights.partition(":")[0]
+        if name != _BALANCED:
             return {}
         num_rows, counts = 0, np.zeros(len(self.spec.labels))
         for chunk in in_chunks(rows):
@@ -131,7 +138,7 @@ class Classification(TextKind):
             counts += self._count_labels(chunk)
         weights = self._balanced_weights(num_rows, counts)
         text = ",".join(f"{weight:.6g}" for weight in weights)
-        return {"class_weights": text}
+        return {"class_weights": f"{_BALANCED}:{text}"}
 
     def _count_labels(self, rows: Sequence[Row]) -> np.ndarray:
         return np.bincount(self.gold(rows), minlength=len(self.spec.labels))
@@ -229,11 +236,16 @@ class NextSentence(Classification):
 def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
     """Returns the weight of each label; always 1 for "" and "balanced".
 
+    In "balanced:0.8,1.3", the weights were computed from training rows.
+
     Raises InputError if the text is wrong.
     """
+    name, _, computed = text.partition(":")
+    if name == _BALANCED:  # not computed yet, or computed for other labels
+        text = computed if computed.count(",") == len(labels) - 1 else ""
+    if not text:
+        return np.ones(len(labels))
     weights = dict.fromkeys(labels, 1.0)
-    if text in ("", _BALANCED):  # settings_from_data replaces "balanced"
-        return np.array(list(weights.values()))
     parts = [part.strip().rpartition("=") for part in text.split(",")]
     names: Sequence[str] = [name for name, _, _ in parts]
     if len(parts) == len(labels) and not any(sign for _, sign, _ in parts):

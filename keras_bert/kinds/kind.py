@@ -278,6 +278,9 @@ class Kind(tf.Module):
         """
         return outputs
 
+    def reset_tuned(self, model: keras.Model) -> None:
+        """Resets what `tune` fits, for training without a dev set."""
+
     def served_answer(self, outputs: Tensors) -> Tensors:
         """Turns outputs [B, ...] into answers, eagerly and in a graph.
 

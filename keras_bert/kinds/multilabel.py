@@ -147,6 +147,10 @@ class MultiLabel(Classification):
         weights = np.where(labels["logits"] > 0, self.class_weights, 1)
         return {"logits": tf.constant(weights, tf.float32)}
 
+    def reset_tuned(self, model: keras.Model) -> None:
+        thresholds = model.get_layer("label_thresholds").thresholds
+        thresholds.assign(keras.ops.full_like(thresholds, 0.5))
+
     def tune(
         self, model: keras.Model, examples: Examples, outputs: dict[str, list]
     ) -> dict[str, list]:

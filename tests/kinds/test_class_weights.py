@@ -65,7 +65,7 @@ def test_balanced_weights_give_all_labels_the_same_sum(build):
     assert build(class_weights="yes=2").settings_from_data(ROWS) == {}
     learned = build(class_weights="balanced").settings_from_data(iter(ROWS))
     # 3 rows of 5 are no, 2 yes, none a=b.
-    assert learned == {"class_weights": "0.555556,0.833333,1.66667"}
+    assert learned == {"class_weights": "balanced:0.555556,0.833333,1.66667"}
     build(**learned)
 
 

@@ -76,11 +76,11 @@ def test_balanced_weights_are_the_ratio_of_the_rows(build):
     assert build("1,2,3,4").settings_from_data(ROWS) == {}
     # good 3 of 5, bad 2, long 0, odd 1.
     learned = build("balanced").settings_from_data(ROWS)
-    assert learned == {"class_weights": "0.666667,1.5,5,4"}
+    assert learned == {"class_weights": "balanced:0.666667,1.5,5,4"}
     # Every row has the label: the weight is still above 0.
     rows = [{**row, "label": ["long"]} for row in ROWS]
     learned = build("balanced").settings_from_data(rows)
-    assert learned == {"class_weights": "5,5,0.2,5"}
+    assert learned == {"class_weights": "balanced:5,5,0.2,5"}
     build(**learned)
 
 
