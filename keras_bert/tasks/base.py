@@ -75,22 +75,20 @@ class Task:
 
     def __post_init__(self) -> None:
         for name in ("text_fields", "labels", "metrics", "validation_splits"):
-            value = getattr(self, name)
-            if not isinstance(value, (tuple, list)) or not all(
-                isinstance(x, str) for x in value
-            ):
+            names = getattr(self, name)
+            is_list = isinstance(names, (tuple, list))
+            if not is_list or not all(isinstance(x, str) for x in names):
                 raise InputError(
-                    f"The {name} of the task are {value!r}; give a tuple of "
+                    f"The {name} of the task are {names!r}; give a tuple of "
                     'strings, such as ("a", "b") or ("a",).'
                 )
+            if name in ("metrics", "validation_splits") and not names:
+                raise InputError(f"The task has no {name}; give at least one.")
         if not callable(self.read):
             raise InputError(
                 f"The task's read is {self.read!r}; give a function, such as "
                 "keras_bert.tasks.readers.tsv returns."
             )
-        for name in ("metrics", "validation_splits"):
-            if not getattr(self, name):
-                raise InputError(f"The task has no {name}; give at least one.")
         for file in self.test_files.values():
             if Path(file).suffix == ".jsonl":
                 raise InputError(

@@ -8,7 +8,6 @@ or validation have labels.
 """
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -223,7 +222,7 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
         except pyarrow.ArrowInvalid as error:
             raise InputError(f"{path} is not Parquet: {error}.") from error
         for name in columns.values():
-            _place(name, file.schema_arrow.names, path)
+            _index(name, file.schema_arrow.names, path)
         for batch in file.iter_batches(columns=list(columns.values())):
             for row in batch.to_pylist():
                 yield _numbers_as_strings(
@@ -233,20 +232,16 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
 
 def _numbers_as_strings(row: Row) -> Row:
     """Returns a row with numbers as strings, without None and NaN."""
-    return {
-        field: _as_strings(value)
-        for field, value in row.items()
-        if value is not None
-        and not (isinstance(value, float) and math.isnan(value))
-    }
-
-
-def _as_strings(value: Any) -> Any:
-    if isinstance(value, (int, float)):
-        return json.dumps(value)
-    if isinstance(value, list):  # of labels, or a vector of floats
-        return [json.dumps(x) if isinstance(x, int) else x for x in value]
-    return value
+    strings: dict[str, Any] = {}
+    for field, value in row.items():
+        if value is None or value != value:  # NaN
+            continue
+        if isinstance(value, (int, float)):
+            value = json.dumps(value)
+        elif isinstance(value, list):  # of labels, or a vector of floats
+            value = [json.dumps(x) if isinstance(x, int) else x for x in value]
+        strings[field] = value
+    return strings
 
 
 def _has_header(header: bool | None, *all_columns: Columns) -> bool:
@@ -279,21 +274,21 @@ def _table_rows(
         _, names = next(table, (0, []))
         if not names:
             raise InputError(f"{path} is empty.")
-    places = {f: _place(c, names, path) for f, c in columns.items()}
+    indices = {f: _index(c, names, path) for f, c in columns.items()}
     num_columns = len(names)
-    last_place = max(places.values())
+    num_needed = max(indices.values()) + 1
     num_broken = 0
     for number, line in table:
         is_blank = len(line) == 1 and not line[0].strip()
-        if is_blank and max(num_columns, last_place + 1) > 1:
+        if is_blank and max(num_columns, num_needed) > 1:
             continue
         num_columns = num_columns or len(line)
-        if len(line) == num_columns > last_place:
-            yield {field: line[i] for field, i in places.items()}
+        if len(line) == num_columns >= num_needed:
+            yield {field: line[i] for field, i in indices.items()}
         elif leave_out_broken:
             num_broken += 1
         else:
-            expected = max(num_columns, last_place + 1)
+            expected = max(num_columns, num_needed)
             raise wrong_number(number, path, len(line), expected)
     if num_broken:
         logging.warning(
@@ -302,7 +297,7 @@ def _table_rows(
         )
 
 
-def _place(column: int | str, names: list[str], path: Path) -> int:
+def _index(column: int | str, names: list[str], path: Path) -> int:
     if isinstance(column, int):
         return column
     if column not in names:

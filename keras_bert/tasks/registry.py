@@ -78,21 +78,16 @@ def _task_of_file(path: str, chosen: str) -> Task:
         ) from error
     except ImportError as error:
         raise InputError(f"{path} cannot be imported: {error}.") from error
-    tasks = getattr(module, "TASKS", {})
-    if not isinstance(tasks, dict):
-        raise InputError(
-            f"TASKS of {path} is a {type(tasks).__name__}; give a dict of "
-            "tasks by name."
-        )
-    if chosen in tasks:
-        return tasks[chosen]
-    if len(tasks) == 1 and not chosen:
-        return next(iter(tasks.values()))
-    if not tasks:
+    tasks = getattr(module, "TASKS", None)
+    if not tasks or not isinstance(tasks, dict):
         raise InputError(
             f"{path} defines no tasks; give it a dict TASKS, name: Task."
         )
-    raise InputError(
-        f"{path} defines the tasks {', '.join(sorted(tasks))}; name one of "
-        f"them as {path}:NAME."
-    )
+    if len(tasks) == 1 and not chosen:
+        (chosen,) = tasks
+    if chosen not in tasks:
+        raise InputError(
+            f"{path} defines the tasks {', '.join(sorted(tasks))}; name one of "
+            f"them as {path}:NAME."
+        )
+    return tasks[chosen]

@@ -67,7 +67,7 @@ _FILE = """from keras_bert import Task
         str(x.file("my.py", _FILE.format("MINE")))), Says("defines no tasks")),
     ("a file with one task alone", lambda x: keras_bert.get_task(x.file(
         "my.py", _FILE.format("MINE") + "TASKS = MINE['a']")),
-     Says("is a Task; give a dict of tasks by name")),
+     Says("defines no tasks; give it a dict TASKS")),
     ("half of a name", lambda x: keras_bert.get_task("sst2"),
      Says("the known tasks are codah")),
     ("None", lambda x: keras_bert.get_task(None),

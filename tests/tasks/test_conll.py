@@ -66,7 +66,6 @@ def test_iob1_becomes_bio(tmp_path, iob1, bio):
     [
         ("a NN O\n\nb O\n", "Line 3 of .*a.txt has 2 columns, but .* 3"),
         ("a O\nb I-ORG\n", "Line 2 of .*a.txt has the tag 'I-ORG', but"),
-        ("-DOCSTART- O\n\n", "a.txt contains no example"),
     ],
 )
 def test_a_wrong_file_is_named(tmp_path, text, message):
@@ -96,22 +95,3 @@ def test_conll2003(shared):
     tags = Counter(tag for row in splits["test"] for tag in row["label"])
     assert set(tags) == set(task.labels)
     assert tags["B-PER"] == 1617 and tags["O"] == 38554 - 231  # -DOCSTART-
-
-
-def test_conll2003_in_iob1_is_the_same(shared, tmp_path):
-    """CoNLL-2003 was first distributed with IOB1 tags."""
-    task = get_task("ner/conll2003")
-    rows = list(task.read(shared / "data" / "conll2003", "validation"))
-    with (tmp_path / "valid.txt").open("w") as file:
-        for row in rows:
-            before = "O"
-            for word, tag in zip(row["words"], row["label"], strict=True):
-                kept = tag[:2] == "B-" and before[2:] == tag[2:]
-                file.write(
-                    f"{word} {tag if kept else tag.replace('B-', 'I-')}\n"
-                )
-                before = tag
-            file.write("\n")
-    text = (tmp_path / "valid.txt").read_text()
-    assert 0 < text.count(" B-") < 100 < text.count(" I-")
-    assert list(task.read(tmp_path, "validation")) == rows

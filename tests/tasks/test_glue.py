@@ -17,8 +17,18 @@ STSB = (
 )
 
 
+FIELDS = {
+    "mnli": ("premise", "hypothesis", "label"),
+    "ax": ("premise", "hypothesis", "label"),
+    "qqp": ("question1", "question2", "label"),
+    "qnli": ("question", "sentence", "label"),
+    "rte": ("sentence1", "sentence2", "label"),
+    "stsb": ("sentence1", "sentence2", "label"),
+}
+
+
 @pytest.mark.parametrize(
-    ("task", "split", "file", "header", "line", "row"),
+    ("task", "split", "file", "header", "line", "values"),
     [
         (
             "mnli",
@@ -27,11 +37,7 @@ STSB = (
             f"{MNLI}\tlabel1\tgold_label",
             "0\t31193\t31193n\tgovernment\t( a )\t( b )\t(X a)\t(X b)\tIt is "
             'a "\tIt is b\tneutral\tentailment',
-            {
-                "premise": 'It is a "',
-                "hypothesis": "It is b",
-                "label": "entailment",
-            },
+            ('It is a "', "It is b", "entailment"),
         ),
         (
             "mnli",
@@ -40,7 +46,7 @@ STSB = (
             f"{MNLI}\tlabel1\tlabel2\tlabel3\tlabel4\tlabel5\tgold_label",
             "0\t1\t1c\tfiction\tp\tp\tp\tp\tx\ty\tneutral\tneutral\tneutral\t"
             "neutral\tneutral\tcontradiction",
-            {"premise": "x", "hypothesis": "y", "label": "contradiction"},
+            ("x", "y", "contradiction"),
         ),
         (
             "mnli",
@@ -48,23 +54,22 @@ STSB = (
             "test_matched.tsv",
             MNLI,
             "0\t1\t1c\tfiction\tp\tp\tp\tp\tx\ty",
-            {"premise": "x", "hypothesis": "y"},
+            ("x", "y"),
         ),
-        (
-            "mnli",
-            "diagnostic",
-            "diagnostic.tsv",
-            "index\tsentence1\tsentence2",
-            "0\tThe cat sat.\tThe cat did not sit.",
-            {"premise": "The cat sat.", "hypothesis": "The cat did not sit."},
-        ),
-        (
-            "mnli",
-            "diagnostic",
-            "../diagnostic/diagnostic.tsv",
-            "index\tsentence1\tsentence2",
-            "0\tThe cat sat.\tThe cat did not sit.",
-            {"premise": "The cat sat.", "hypothesis": "The cat did not sit."},
+        *(
+            (
+                task,
+                split,
+                file,
+                "index\tsentence1\tsentence2",
+                "0\tThe cat sat.\tThe cat did not sit.",
+                ("The cat sat.", "The cat did not sit."),
+            )
+            for task, split, file in (
+                ("mnli", "diagnostic", "diagnostic.tsv"),
+                ("mnli", "diagnostic", "../diagnostic/diagnostic.tsv"),
+                ("ax", "test", "diagnostic.tsv"),
+            )
         ),
         (
             "ax",
@@ -74,19 +79,7 @@ STSB = (
             "\tDomain\tPremise\tHypothesis\tLabel",
             "\t\tNegation\t\tArtificial\tThe cat sat.\tIt did not.\t"
             "contradiction",
-            {
-                "premise": "The cat sat.",
-                "hypothesis": "It did not.",
-                "label": "contradiction",
-            },
-        ),
-        (
-            "ax",
-            "test",
-            "diagnostic.tsv",
-            "index\tsentence1\tsentence2",
-            "0\tThe cat sat.\tIt did not.",
-            {"premise": "The cat sat.", "hypothesis": "It did not."},
+            ("The cat sat.", "It did not.", "contradiction"),
         ),
         (
             "qqp",
@@ -94,7 +87,7 @@ STSB = (
             "dev.tsv",
             "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
             "404285\t433578\t379845\tHow?\tHow so?\t1",
-            {"question1": "How?", "question2": "How so?", "label": "1"},
+            ("How?", "How so?", "1"),
         ),
         (
             "qqp",
@@ -102,7 +95,7 @@ STSB = (
             "test.tsv",
             "id\tquestion1\tquestion2",
             "0\tHow?\tHow so?",
-            {"question1": "How?", "question2": "How so?"},
+            ("How?", "How so?"),
         ),
         (
             "qnli",
@@ -110,7 +103,7 @@ STSB = (
             "train.tsv",
             "index\tquestion\tsentence\tlabel",
             "0\tWho?\tHe.\tnot_entailment",
-            {"question": "Who?", "sentence": "He.", "label": "not_entailment"},
+            ("Who?", "He.", "not_entailment"),
         ),
         (
             "rte",
@@ -118,11 +111,7 @@ STSB = (
             "train.tsv",
             "index\tsentence1\tsentence2\tlabel",
             "0\tNo weapons.\tWeapons.\tnot_entailment",
-            {
-                "sentence1": "No weapons.",
-                "sentence2": "Weapons.",
-                "label": "not_entailment",
-            },
+            ("No weapons.", "Weapons.", "not_entailment"),
         ),
         (
             "stsb",
@@ -131,20 +120,17 @@ STSB = (
             f"{STSB}\tscore",
             "0\tmain-captions\tMSRvid\t2012test\t0001\tnone\tnone\tA plane.\t"
             "An air plane.\t3.800",
-            {
-                "sentence1": "A plane.",
-                "sentence2": "An air plane.",
-                "label": "3.800",
-            },
+            ("A plane.", "An air plane.", "3.800"),
         ),
     ],
 )
-def test_official_columns(tmp_path, task, split, file, header, line, row):
+def test_official_columns(tmp_path, task, split, file, header, line, values):
     folder = tmp_path / "task"
     for path in (folder, tmp_path / "diagnostic"):
         path.mkdir()
     (folder / file).write_text(f"{header}\n{line}\n")
-    assert list(get_task(f"glue/{task}").read(folder, split)) == [row]
+    (row,) = get_task(f"glue/{task}").read(folder, split)
+    assert row == dict(zip(FIELDS[task], values, strict=False))
 
 
 def test_metrics_labels_and_files_are_those_of_the_server():
@@ -223,19 +209,8 @@ def test_the_rows_of_a_test_set_are_numbered_from_0(shared, task, folder):
 
 
 def test_official_pairs(shared):
-    folder = shared / "data" / "glue"
-    task = get_task("glue/wnli")
-    splits = [
-        list(task.read(folder / "WNLI", s))
-        for s in ("train", "validation", "test")
-    ]
-    assert [len(rows) for rows in splits] == [635, 71, 146]
-    assert splits[1][0] == {
-        "sentence1": "The drain is clogged with hair. It has to be cleaned.",
-        "sentence2": "The hair has to be cleaned.",
-        "label": "0",
-    }
-    rows = list(get_task("glue/qnli").read(folder / "QNLI", "validation"))
+    folder = shared / "data" / "glue" / "QNLI"
+    rows = list(get_task("glue/qnli").read(folder, "validation"))
     assert len(rows) == 5463
     assert sum(row["label"] == "entailment" for row in rows) == 2702
     assert rows[1]["question"].startswith("What is the first major city in")

@@ -65,11 +65,6 @@ def test_every_task_can_be_learned(config, vocab_file):
     assert {kind for kind, *_ in seen} == {x.kind for x in tasks.values()}
 
 
-def test_an_unknown_task_lists_the_known_ones():
-    with pytest.raises(InputError, match="glue/cola, .*glue/sst2"):
-        get_task("glue/sst3")
-
-
 @pytest.mark.parametrize(
     ("folder", "task", "sizes", "row"),
     [
@@ -83,6 +78,17 @@ def test_an_unknown_task_lists_the_known_ones():
             },
         ),
         ("MRPC", "glue/mrpc", (3667, 408, 1725), None),
+        (
+            "WNLI",
+            "glue/wnli",
+            (635, 71, 146),
+            {
+                "sentence1": "The drain is clogged with hair. It has to be "
+                "cleaned.",
+                "sentence2": "The hair has to be cleaned.",
+                "label": "0",
+            },
+        ),
         (
             "SST-2",
             "glue/sst2",
@@ -155,8 +161,6 @@ def test_a_task_in_a_file_of_its_own(tmp_path):
         assert rows[0]["label"] == task.labels[1]
     with pytest.raises(InputError, match="defines the tasks boolq; name one"):
         get_task(f"{file}:bool")
-    with pytest.raises(FileNotFoundError, match="There is no task file at"):
-        get_task(str(tmp_path / "absent.py"))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,6 @@ def test_a_task_in_a_file_of_its_own(tmp_path):
     [
         ("\nTASKS = {(\n", "own.py, line 2, is not Python: '\\(' was never"),
         ("import no_such_package", "own.py cannot be imported: No module"),
-        ("", "own.py defines no tasks; give it a dict TASKS"),
     ],
 )
 def test_a_task_file_that_defines_no_task_is_named(tmp_path, text, message):
