@@ -11,7 +11,7 @@ same heads (Wang et al. 2021, arXiv 2012.15828).
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.finetuning.config import LAYER_PARTS, DistillationConfig
+from keras_bert.finetuning.config import DistillationConfig
 from keras_bert.finetuning.folder import (
     finetuned_checkpoint,
     load_network,
@@ -41,11 +41,11 @@ from keras_bert.training.losses import (
 from keras_bert.training.objectives import Distillation, Objective
 
 Tensors = Mapping[str, tf.Tensor]
-# The name of each part's outputs, and their loss.
-_PARTS = {
-    "hidden": ("hidden", soft_squared_error),
-    "relation": ("relations", relation_divergence),
-    "score": ("scores", attention_error),
+# Of each part: the name of its outputs, what adds them, and their loss.
+_PARTS: dict[str, tuple[str, Callable[..., keras.Model], Callable]] = {
+    "hidden": ("hidden", with_hidden_states, soft_squared_error),
+    "relation": ("relations", with_attention_relations, relation_divergence),
+    "score": ("scores", with_attention_scores, attention_error),
 }
 
 
@@ -66,30 +66,15 @@ def check_distillation(
     checkpoint = finetuned_checkpoint(teacher)
     teacher_kind, teacher_config = read_kind(checkpoint)
     teacher_config.check_max_seq_length(kind.spec.settings.max_seq_length)
-    teacher_tokenizer, tokenizer = teacher_kind.tokenizer, kind.tokenizer
-    teacher_windows, windows = (
-        getattr(x.spec.settings, "window_pooling", None)
-        for x in (teacher_kind, kind)
-    )
-    for name, teacher_value, value in (
-        ("kind", teacher_kind.name, kind.name),
-        ("labels", teacher_kind.spec.labels, kind.spec.labels),
-        ("text_fields", teacher_kind.spec.text_fields, kind.spec.text_fields),
-        (
-            "tokenizer settings",
-            _without_ids(teacher_tokenizer.settings),
-            _without_ids(tokenizer.settings),
-        ),
-        ("window_pooling", teacher_windows, windows),
-        ("prompt", _prompt(teacher_kind), _prompt(kind)),
-    ):
-        if teacher_value != value:
+    expected = _common(kind)
+    for name, value in _common(teacher_kind).items():
+        if value != expected[name]:
             raise InputError(
-                f"The teacher {checkpoint.folder} has the {name} "
-                f"{teacher_value!r}, but the task has {value!r}; give a model "
-                "of this task."
+                f"The teacher {checkpoint.folder} has the {name} {value!r}, "
+                f"but the task has {expected[name]!r}; give a model of this "
+                "task."
             )
-    missing = set(tokenizer.vocab) - set(teacher_tokenizer.vocab)
+    missing = set(kind.tokenizer.vocab) - set(teacher_kind.tokenizer.vocab)
     if missing:
         raise InputError(
             f"The teacher {checkpoint.folder} has a different vocabulary "
@@ -101,16 +86,20 @@ def check_distillation(
     _check_layers(bert_config, teacher_config, config)
 
 
-def _prompt(kind: Kind) -> str:
-    """Returns what precedes each text in training."""
-    settings = kind.spec.settings
-    return settings.prompt() if isinstance(settings, PromptSettings) else ""
-
-
-def _without_ids(settings: Any) -> Any:
-    """Returns settings without token ids, which the vocabulary determines."""
-    added = tuple(x._replace(id=0) for x in settings.added_tokens)
-    return dataclasses.replace(settings, added_tokens=added)
+def _common(kind: Kind) -> dict[str, Any]:
+    """Returns by name what the teacher and the task must have in common."""
+    settings, tokens = kind.spec.settings, kind.tokenizer.settings
+    # The ids of tokens follow from the vocabulary.
+    added = tuple(x._replace(id=0) for x in tokens.added_tokens)
+    has_prompts = isinstance(settings, PromptSettings)
+    return {
+        "kind": kind.name,
+        "labels": kind.spec.labels,
+        "text_fields": kind.spec.text_fields,
+        "tokenizer settings": dataclasses.replace(tokens, added_tokens=added),
+        "window_pooling": getattr(settings, "window_pooling", None),
+        "prompt": settings.prompt() if has_prompts else "",
+    }
 
 
 def _check_layers(
@@ -118,30 +107,26 @@ def _check_layers(
     teacher_config: BertConfig,
     config: DistillationConfig,
 ) -> None:
-    networks = {"network": bert_config, "teacher": teacher_config}
-    for part in LAYER_PARTS:
-        layers = config.layer_map(part)
-        for which, numbers in (
-            ("network", [*layers]),
-            ("teacher", [*layers.values()]),
-        ):
-            num_layers = networks[which].num_hidden_layers
-            if max(numbers, default=0) > num_layers:
+    for which, network, layers_of in (
+        ("network", bert_config, dict.keys),
+        ("teacher", teacher_config, dict.values),
+    ):
+        for part in _PARTS:
+            last = max(layers_of(config.layer_map(part)), default=0)
+            if last > network.num_hidden_layers:
                 raise InputError(
-                    f"{part}_layer_map names layer {max(numbers)} of the "
-                    f"{which}, which has {num_layers} layers."
+                    f"{part}_layer_map names layer {last} of the {which}, "
+                    f"which has {network.num_hidden_layers} layers."
                 )
-    for which, network in networks.items():
-        if (
-            config.relation_layer_map
-            and network.hidden_size % config.num_relation_heads
-        ):
+        remainder = network.hidden_size % config.num_relation_heads
+        if config.relation_layer_map and remainder:
             raise InputError(
                 f"num_relation_heads is {config.num_relation_heads}, but the "
                 f"width of the {which}, {network.hidden_size}, is not a "
                 "multiple of it."
             )
-    heads, its_heads = (x.num_attention_heads for x in networks.values())
+    heads = bert_config.num_attention_heads
+    its_heads = teacher_config.num_attention_heads
     if config.score_layer_map and heads != its_heads:
         raise InputError(
             "score_layer_map needs the same number of heads in both networks, "
@@ -184,18 +169,34 @@ def distill(
     teacher_kind, teacher_config = read_kind(checkpoint)
     teacher_model = load_network(teacher_kind, teacher_config, checkpoint)
     _check_outputs(model, teacher_model, kind)
+    weight = config.distillation_weight
+    objectives = {
+        name: dataclasses.replace(objective, weight=1 - weight)
+        for name, objective in kind.training_objectives.items()
+    }
+    soft = {f"soft_{name}": name for name in kind.objectives}
+    for name, like in soft.items():
+        soft_loss = functools.partial(
+            kind.objectives[like].soft_loss,
+            temperature=config.distillation_temperature,
+        )
+        objectives[name] = Objective(
+            soft_loss, weight=weight * config.output_weight
+        )
     network = model
     of_layers: dict[str, str] = {}  # our outputs and the teacher's
-    for part in LAYER_PARTS:
-        if layers := config.layer_map(part):
-            network = _with_part(network, part, layers, config)
-            its_layers = set(layers.values())
-            teacher_model = _with_part(teacher_model, part, its_layers, config)
-            name, _ = _PARTS[part]
-            of_layers |= {
-                f"{name}_{i}": f"{name}_{j}" for i, j in layers.items()
-            }
-    soft = {f"soft_{name}": name for name in kind.objectives}
+    for part, (prefix, add, loss) in _PARTS.items():
+        layers = config.layer_map(part)
+        if not layers:
+            continue
+        options = (config.num_relation_heads,) if part == "relation" else ()
+        network = add(network, layers, *options)
+        teacher_model = add(teacher_model, {*layers.values()}, *options)
+        factor = weight * getattr(config, f"{part}_weight")
+        for layer, its_layer in layers.items():
+            name = f"{prefix}_{layer}"
+            of_layers[name] = f"{prefix}_{its_layer}"
+            objectives[name] = Objective(loss, weight=factor)
     learned = {**soft, **of_layers}
     outputs = dict(network.output)
     for name, like in of_layers.items():
@@ -228,38 +229,7 @@ def distill(
             name: is_token * _of_rows(weights, is_token) for name in of_layers
         }
 
-    weight = config.distillation_weight
-    objectives = {
-        name: dataclasses.replace(objective, weight=1 - weight)
-        for name, objective in kind.training_objectives.items()
-    }
-    for name, like in soft.items():
-        soft_loss = functools.partial(
-            kind.objectives[like].soft_loss,
-            temperature=config.distillation_temperature,
-        )
-        objectives[name] = Objective(
-            soft_loss, weight=weight * config.output_weight
-        )
-    for part, (prefix, loss) in _PARTS.items():
-        factor = weight * getattr(config, f"{part}_weight")
-        for i in config.layer_map(part):
-            objectives[f"{prefix}_{i}"] = Objective(loss, weight=factor)
     return Distillation(network, objectives, labels, weights)
-
-
-def _with_part(
-    model: keras.Model,
-    part: str,
-    layers: Iterable[int],
-    config: DistillationConfig,
-) -> keras.Model:
-    if part == "relation":
-        return with_attention_relations(
-            model, layers, config.num_relation_heads
-        )
-    add = with_hidden_states if part == "hidden" else with_attention_scores
-    return add(model, layers)
 
 
 def _check_outputs(
