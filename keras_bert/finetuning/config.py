@@ -51,18 +51,15 @@ class AdaptationConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lora_rank and (
-            self.num_frozen_layers or self.freeze_embeddings
-        ):
+        freezes = self.num_frozen_layers or self.freeze_embeddings
+        if self.lora_rank and freezes:
             raise InputError(
                 "With lora_rank, all weights except the adapters and the "
                 "head are already frozen; leave num_frozen_layers and "
                 "freeze_embeddings out."
             )
-        if not self.lora_rank and (
-            self.lora_alpha
-            or self.lora_targets != AdaptationConfig.lora_targets
-        ):
+        has_targets = self.lora_targets != AdaptationConfig.lora_targets
+        if not self.lora_rank and (self.lora_alpha or has_targets):
             raise InputError(
                 "lora_alpha and lora_targets are for adapters, but there are "
                 "no adapters without lora_rank; give a lora_rank, or leave "

@@ -77,9 +77,8 @@ def contrast_and_solve(
             "texts are too little to train it; give pooling='mean'."
         )
     settings = dataclasses.replace(settings, class_weights="")
-    contrast = _Contrast(
-        dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
-    )
+    spec = dataclasses.replace(kind.spec, settings=settings)
+    contrast = _Contrast(spec, kind.tokenizer)
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
         output_dir = Path(folder)
         trained, history = train_kind(

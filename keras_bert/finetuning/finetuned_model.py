@@ -22,6 +22,7 @@ from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.export_report import export_with_report
 from keras_bert.finetuning.folder import (
     changed_spec,
+    default_settings,
     origin_of,
     sidecars,
     write_model_card,
@@ -163,12 +164,10 @@ class FinetunedModel:
         if spec is None or spec.kind != kind_class.name:
             shortest = cls.text_fields[: kind_class.num_text_fields[0]]
             spec = TaskSpec(kind_class.name, shortest, kind_class.Settings())
-            length = spec.settings.max_seq_length
-            length = min(length, config.max_position_embeddings)
-            defaults = kind_class.settings_from_checkpoint(
-                pretrained, config, settings
-            )
-            settings = {**defaults, "max_seq_length": length, **settings}
+            settings = {
+                **default_settings(kind_class, pretrained, config, settings),
+                **settings,
+            }
         elif new_head:
             _check_class_weights(spec, settings)
             spec = dataclasses.replace(spec, labels=(), metrics=())

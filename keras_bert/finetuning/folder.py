@@ -66,15 +66,15 @@ def changed_spec(
     """
     if isinstance(text_fields, str):
         text_fields = [text_fields]
-    given = {"labels": labels, "text_fields": text_fields}
     changes: dict[str, Any] = {}
-    for name, names in given.items():
-        if names is not None and not is_list(names):
+    for name, names in (("labels", labels), ("text_fields", text_fields)):
+        if names is None:
+            continue
+        if not is_list(names):
             raise InputError(
                 f'The {name} are {names!r:.80}; give a list such as ["a", "b"].'
             )
-        if names is not None:
-            changes[name] = tuple(map(str, names))
+        changes[name] = tuple(map(str, names))
     fields = changes.get("text_fields", ())
     if len({"label", *fields}) <= len(fields):
         raise InputError(
@@ -104,6 +104,26 @@ def changed_spec(
         values = dataclasses.asdict(spec.settings) | dict(settings)
         changes["settings"] = make_settings(spec.kind, values)
     return dataclasses.replace(spec, **changes)
+
+
+def default_settings(
+    kind: type[Kind],
+    checkpoint: Checkpoint | None,
+    bert_config: BertConfig,
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Returns default settings for a network and its checkpoint.
+
+    The `given` settings need no default.
+    """
+    length = kind.Settings.max_seq_length
+    length = min(length, bert_config.max_position_embeddings)
+    defaults = {"max_seq_length": length}
+    if checkpoint:
+        defaults |= kind.settings_from_checkpoint(
+            checkpoint, bert_config, given
+        )
+    return defaults
 
 
 def is_finetuned(path: str | Path) -> bool:
@@ -192,17 +212,9 @@ def write_model_card(
     return training
 
 
-def name_without_folders(name: Any) -> str | None:
-    """Returns the last part of a path; task names and hf:// keep their /."""
-    if not name:
-        return None
-    is_path = ".py" in str(name) or Path(name).exists()
-    return Path(name).name if is_path else str(name)
-
-
 def origin_of(
     checkpoint: Any = None,
-    task: str | None = None,
+    task: Any = None,
     data: str | None = None,
     teacher: Any = None,
 ) -> dict[str, str | None]:
@@ -210,8 +222,19 @@ def origin_of(
 
     Folders are left out: they mean nothing on another machine.
     """
-    origin = {"task": task, "data": data}
-    origin["checkpoint"] = name_without_folders(checkpoint)
+    origin = {
+        "task": _without_folders(task),
+        "data": data,
+        "checkpoint": _without_folders(checkpoint),
+    }
     if teacher:
-        origin["teacher"] = name_without_folders(teacher)
+        origin["teacher"] = _without_folders(teacher)
     return origin
+
+
+def _without_folders(name: Any) -> str | None:
+    """Returns the last part of a path; task names and hf:// keep their /."""
+    if not name:
+        return None
+    is_path = ".py" in str(name) or Path(name).exists()
+    return Path(name).name if is_path else str(name)

@@ -19,9 +19,9 @@ from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.data import plain
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
+    default_settings,
     finetuned_checkpoint,
     load_network,
-    name_without_folders,
     origin_of,
     write_model_card,
 )
@@ -127,7 +127,7 @@ def finetune(
     """
     task_name = None
     if not isinstance(task, Task):
-        task, task_name = get_task(task), name_without_folders(task)
+        task, task_name = get_task(task), task
     config = FinetuningConfig.checked(config)
     output_dir, data_dir = to_path(output_dir), to_path(data_dir)
     check_output_dir(output_dir)
@@ -227,20 +227,16 @@ def _settings_to_train(
     kind, only its `inherited_settings` are used.
     """
     kind = get_kind(task.kind)
-    length = kind.Settings.max_seq_length
-    length = min(length, bert_config.max_position_embeddings)
-    defaults: dict[str, Any] = {"max_seq_length": length}
-    if checkpoint:
-        inherited: dict[str, Any] = {}
-        if has_spec(checkpoint):
-            spec = find_spec(checkpoint, bert_config)
-            names = kind.inherited_settings if spec.kind == task.kind else ()
-            inherited = {name: getattr(spec.settings, name) for name in names}
-        defaults |= kind.settings_from_checkpoint(
-            checkpoint, bert_config, {**inherited, **task.settings, **given}
-        )
-        defaults |= inherited
-    return {**defaults, **task.settings}
+    settings = dict(task.settings)
+    if checkpoint and has_spec(checkpoint):
+        spec = find_spec(checkpoint, bert_config)
+        names = kind.inherited_settings if spec.kind == task.kind else ()
+        inherited = {name: getattr(spec.settings, name) for name in names}
+        settings = {**inherited, **settings}
+    defaults = default_settings(
+        kind, checkpoint, bert_config, {**settings, **given}
+    )
+    return defaults | settings
 
 
 def _settings_to_evaluate(

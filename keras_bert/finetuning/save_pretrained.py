@@ -101,6 +101,7 @@ def save_pretrained(
     texts = {}
     if text_fields:
         # The kinds import TensorFlow, which a plain checkpoint does not need.
+        from keras_bert.finetuning.folder import default_settings
         from keras_bert.kinds.fields import check_text_list
         from keras_bert.kinds.kind import TaskSpec
         from keras_bert.kinds.registry import get_kind, known_kinds
@@ -111,13 +112,11 @@ def save_pretrained(
         )
 
         of_kind = get_kind(kind or _kind_of(network, known_kinds()))
-        length = of_kind.Settings.max_seq_length
-        length = min(length, config.max_position_embeddings)
-        given = {"max_seq_length": length, **(settings or {})}
+        given = default_settings(of_kind, None, config, {})
         spec = TaskSpec(
             of_kind.name,
             tuple(text_fields),
-            make_settings(of_kind.name, given),
+            make_settings(of_kind.name, {**given, **(settings or {})}),
             check_text_list(labels, "labels"),
             tuple(of_kind.metrics)[:1],
         )

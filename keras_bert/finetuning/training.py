@@ -179,6 +179,7 @@ def train_kind(
     num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)
     num_steps = max(1, round(num_batches * config.num_train_epochs))
     _warn_of_single_rows(kind, examples, config)
+    sources = [x for x in (start.checkpoint, start.teacher) if x]
     folder = RunFolder(
         output_dir=output_dir,
         strategy=strategy,
@@ -188,19 +189,13 @@ def train_kind(
         if config.lora_rank
         else every_weight,
         starts_over=starts_over,
-        sources=[
-            Checkpoint.of(x).folder
-            for x in (start.checkpoint, start.teacher)
-            if x
-        ],
+        sources=[Checkpoint.of(x).folder for x in sources],
     )
+    interval = config.save_checkpoints_steps or num_batches
     trained = train(
         _setup(kind, examples, evaluations, start, num_steps),
         folder,
-        dataclasses.replace(
-            config,
-            save_checkpoints_steps=config.save_checkpoints_steps or num_batches,
-        ),
+        dataclasses.replace(config, save_checkpoints_steps=interval),
         callbacks,
         ends_at_interrupt=ends_at_interrupt,
     )
