@@ -8,10 +8,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import randomize, write_vocab
 from fit_steps import fit
 from kind_examples import make_kind
 from safetensors.numpy import load_file, save_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.adapters import BaseModel
 from keras_bert.checkpoints.load import load_checkpoint
@@ -74,18 +74,13 @@ TASK = Task(
 
 @pytest.fixture(scope="module")
 def folder(config, tmp_path_factory):
-    """Has `base` and `other`, pre-trained models with other weights."""
+    """A folder with `base` and `other`, pre-trained models that differ."""
     folder = tmp_path_factory.mktemp("adaptation")
     keras.utils.set_random_seed(3)
-    for name in ("base", "other"):
-        (folder / name).mkdir()
-        model = build_pretraining_model(config)
-        if name == "other":
-            randomize(model)
-        weights = {w.path: w.numpy() for w in model.weights}
-        save_file(weights, folder / name / "model.safetensors")
-        (folder / name / "bert_config.json").write_text(config.to_json())
-        write_vocab(folder / name)
+    for name, scale in (("base", 0.0), ("other", 0.3)):
+        write_checkpoint(
+            folder / name, config, build=build_pretraining_model, scale=scale
+        )
     return folder
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import write_vocab
 
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.examples import IGNORED, Examples
@@ -12,14 +13,11 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.distribution import BatchShard
 
 
-@pytest.fixture
-def preprocessor(vocab_file):
-    return BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=40)
-
-
-@pytest.fixture
-def examples(preprocessor):
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
     """500 texts of 1 to 30 words; the label is the number of words."""
+    tokenizer = BertTokenizer(write_vocab(tmp_path_factory.mktemp("vocab")))
+    preprocessor = BertPreprocessor(tokenizer, max_seq_length=40)
     lengths = np.random.default_rng(2).integers(1, 31, 500)
     rows = [{"text": "fox " * n} for n in lengths]
     return encode_texts(
@@ -27,10 +25,26 @@ def examples(preprocessor):
     )
 
 
-def test_an_epoch_has_every_example_once_with_its_label(examples):
-    batches = list(
-        training_batches(examples, batch_size=32, num_epochs=2, seed=1)
+def _batches(examples, batch_size, num_epochs=1, seed=1, **options):
+    return training_batches(
+        examples,
+        batch_size=batch_size,
+        num_epochs=num_epochs,
+        seed=seed,
+        **options,
     )
+
+
+def _labels(batches):
+    return [labels["logits"].numpy().tolist() for _, labels, _ in batches]
+
+
+def _masks(batches):
+    return [features["input_mask"].numpy() for features, *_ in batches]
+
+
+def test_an_epoch_has_every_example_once_with_its_label(examples):
+    batches = list(_batches(examples, 32, num_epochs=2))
     assert len(batches) == 2 * 16
     epochs = []
     for epoch in (batches[:16], batches[16:]):
@@ -49,16 +63,7 @@ def test_an_epoch_has_every_example_once_with_its_label(examples):
 def test_a_batch_may_have_all_lengths(examples):
     ranges, seen = {}, {}
     for by_length in (True, False):
-        lengths = [
-            labels["logits"].numpy()
-            for _, labels, _ in training_batches(
-                examples,
-                batch_size=50,
-                num_epochs=1,
-                seed=1,
-                by_length=by_length,
-            )
-        ]
+        lengths = _labels(_batches(examples, 50, by_length=by_length))
         ranges[by_length] = np.mean([np.ptp(x) for x in lengths])
         seen[by_length] = np.sort(np.concatenate(lengths))
     assert ranges[True] < 5  # of 30 words
@@ -67,63 +72,34 @@ def test_a_batch_may_have_all_lengths(examples):
 
 
 def test_batches_have_little_padding_and_the_order_of_their_seed(examples):
-    def masks(seed):
-        dataset = training_batches(
-            examples, batch_size=8, num_epochs=1, seed=seed
-        )
-        return [features["input_mask"].numpy() for features, *_ in dataset]
-
-    first = masks(1)
+    first, again, other = (
+        _masks(_batches(examples, 8, seed=i)) for i in (1, 1, 2)
+    )
     assert sum(m.sum() for m in first) / sum(m.size for m in first) > 0.9
-    assert [m.shape for m in first] == [m.shape for m in masks(1)]
-    assert [m.shape for m in first] != [m.shape for m in masks(2)]
+    assert [m.shape for m in first] == [m.shape for m in again]
+    assert [m.shape for m in first] != [m.shape for m in other]
 
 
 def test_pools_have_similar_sizes(examples):
     # There are 72 batches. Pools of 64 and 8 batches would give 2 % padding.
-    batches = training_batches(examples, batch_size=7, num_epochs=1, seed=1)
-    masks = [features["input_mask"].numpy() for features, *_ in batches]
+    masks = _masks(_batches(examples, 7))
     assert len(masks) == 72
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
 
 
-def test_more_epochs_begin_with_the_same_batches(examples):
-    """A run that resumes with more epochs continues with the same data."""
-
-    def labels(num_epochs):
-        dataset = training_batches(
-            examples, batch_size=32, num_epochs=num_epochs, seed=1
-        )
-        return [y["logits"].numpy().tolist() for _, y, _ in dataset]
-
-    assert labels(3)[:16] == labels(1)
-
-
-def test_a_later_first_batch_continues_the_same_order(examples):
-    def labels(first_batch, num_batches):
-        dataset = training_batches(
-            examples,
-            batch_size=32,
-            num_epochs=4,
-            seed=1,
-            first_batch=first_batch,
-        )
-        return [
-            y["logits"].numpy().tolist()
-            for _, y, _ in dataset.take(num_batches)
-        ]
-
-    all_labels = labels(0, 50)
-    for first_batch in (1, 16, 37):
-        assert labels(first_batch, 9) == all_labels[first_batch:][:9]
+def test_a_run_resumes_with_the_same_batches(examples):
+    """Even with more epochs than before."""
+    labels = _labels(_batches(examples, 32, num_epochs=4))
+    assert labels[:16] == _labels(_batches(examples, 32))
+    for first in (1, 16, 37):
+        rest = _batches(examples, 32, num_epochs=4, first_batch=first)
+        assert _labels(rest.take(9)) == labels[first : first + 9]
 
 
 def test_the_order_is_that_of_runs_that_began_long_ago(examples):
     """A run must resume after an update of the package."""
-    dataset = training_batches(
-        examples, batch_size=4, num_epochs=2, seed=1, first_batch=124
-    )
-    assert [y["logits"].numpy().tolist() for _, y, _ in dataset.take(3)] == [
+    batches = _batches(examples, 4, num_epochs=2, first_batch=124)
+    assert _labels(batches.take(3)) == [
         [9, 10, 10, 10],
         [15, 15, 15, 15],
         [28, 28, 28, 28],
@@ -132,13 +108,7 @@ def test_the_order_is_that_of_runs_that_began_long_ago(examples):
 
 def test_the_shares_of_a_batch_are_its_rows_as_wide_as_the_batch(examples):
     def batches(*share):
-        return training_batches(
-            examples,
-            batch_size=149,
-            num_epochs=1,
-            seed=1,
-            share=BatchShard(*share),
-        )
+        return _batches(examples, 149, share=BatchShard(*share))
 
     sizes = set()
     for whole, *parts in zip(
@@ -158,9 +128,7 @@ def test_the_shares_of_a_batch_are_its_rows_as_wide_as_the_batch(examples):
 
 def test_evaluation_is_sorted_by_length_and_returns_the_order(examples):
     dataset, order = evaluation_batches(examples, batch_size=64)
-    lengths = np.concatenate(
-        [labels["logits"].numpy() for _, labels, _ in dataset]
-    )
+    lengths = np.concatenate(_labels(dataset))
     assert (np.diff(lengths) >= 0).all()
     np.testing.assert_array_equal(
         lengths, examples.labels["logits"].numpy()[order]

@@ -1,6 +1,7 @@
 """A network learns from a larger one."""
 
 import dataclasses
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -97,11 +98,12 @@ def kind_of(name, folder, config, **changes):
     )
 
 
-def save_teacher(kind, folder):
-    model = kind.build_model(LARGE)
+def save_teacher(kind, tmp_path, config=LARGE):
+    """Saves a network with random weights; returns it and its folder."""
+    model = kind.build_model(config)
     randomize(model)
-    FinetunedModel(model, kind, LARGE).save(folder)
-    return folder
+    FinetunedModel(model, kind, config).save(tmp_path / "teacher")
+    return model, tmp_path / "teacher"
 
 
 # A split draws other random numbers.
@@ -211,8 +213,7 @@ def steps_of(teaching, kind, config):
 )
 def test_the_loss_of_every_kind(name, config, tmp_path):
     kind = kind_of(name, tmp_path, config)
-    folder = save_teacher(kind_of(name, tmp_path, LARGE), tmp_path / "teacher")
-    teacher = load_finetuned(folder).model
+    teacher, folder = save_teacher(kind_of(name, tmp_path, LARGE), tmp_path)
     model = kind.build_model(config)
     randomize(model)
     check_distillation(folder, kind, config, CONFIG)
@@ -270,15 +271,13 @@ def test_vectors_of_texts(config, tmp_path, loss):
         make_kind("embedding", write_vocab(tmp_path), c, **settings)
         for c in (config, deeper)
     )
-    teacher = its_kind.build_model(deeper)
-    randomize(teacher)
-    FinetunedModel(teacher, its_kind, deeper).save(tmp_path / "teacher")
+    teacher, folder = save_teacher(its_kind, tmp_path, deeper)
     model = kind.build_model(config)
     randomize(model)
     run = FinetuningConfig(
         distillation_weight=WEIGHT, distillation_temperature=TEMPERATURE
     )
-    teaching = distill(model, tmp_path / "teacher", kind, run)
+    teaching = distill(model, folder, kind, run)
     trained = steps_of(teaching, kind, config)
     batch = kind.encode(rows, labeled=True).batch(tf.range(5))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
@@ -299,23 +298,20 @@ def test_scores_of_attention(config, tmp_path):
     its_config = dataclasses.replace(LARGE, num_attention_heads=2)
     config = dataclasses.replace(config, num_attention_heads=2)
     kind = kind_of("classification", tmp_path, config)
-    teacher = kind_of("classification", tmp_path, its_config)
-    its_model, model = teacher.build_model(its_config), kind.build_model(config)
-    for x in (its_model, model):
-        randomize(x)
-    FinetunedModel(its_model, teacher, its_config).save(tmp_path / "teacher")
+    its_kind = kind_of("classification", tmp_path, its_config)
+    its_model, folder = save_teacher(its_kind, tmp_path, its_config)
+    model = kind.build_model(config)
+    randomize(model)
     run = FinetuningConfig(
         distillation_weight=1.0,
         output_weight=0.0,
         score_layer_map="1:2,2:3",
         score_weight=0.5,
     )
-    check_distillation(tmp_path / "teacher", kind, config, run)
-    teaching = distill(model, tmp_path / "teacher", kind, run)
-    trained = steps_of(teaching, kind, config)
-    batch = kind.encode(rows_of("classification"), labeled=True).batch(
-        tf.range(5)
-    )
+    check_distillation(folder, kind, config, run)
+    trained = steps_of(distill(model, folder, kind, run), kind, config)
+    examples = kind.encode(rows_of("classification"), labeled=True)
+    batch = examples.batch(tf.range(5))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
     expected = 0.0
     for layer, its_layer in ((1, 2), (2, 3)):
@@ -338,9 +334,7 @@ def test_scores_of_attention(config, tmp_path):
 def test_a_teacher_with_other_ids(missing, config, tmp_path):
     """It reads the same pieces under its own ids."""
     teacher = kind_of("classification", tmp_path, LARGE)
-    its_model = teacher.build_model(LARGE)
-    randomize(its_model)
-    FinetunedModel(its_model, teacher, LARGE).save(tmp_path / "teacher")
+    its_model, folder = save_teacher(teacher, tmp_path)
     vocab = [x for x in teacher.tokenizer.vocab if x not in missing]
     vocab = [*vocab[:5], *vocab[:4:-1]]  # the words backwards
     few = tmp_path / "few.txt"
@@ -348,9 +342,8 @@ def test_a_teacher_with_other_ids(missing, config, tmp_path):
     labels, _, settings = KINDS["classification"]
     small = dataclasses.replace(config, vocab_size=len(vocab))
     kind = make_kind("classification", few, small, labels=labels, **settings)
-    check_distillation(tmp_path / "teacher", kind, small, CONFIG)
-    model = kind.build_model(small)
-    taught = distill(model, tmp_path / "teacher", kind, CONFIG)
+    check_distillation(folder, kind, small, CONFIG)
+    taught = distill(kind.build_model(small), folder, kind, CONFIG)
     rows = [
         row for row in rows_of("classification") if "dog" not in row["text"]
     ]
@@ -399,7 +392,7 @@ def split(tmp_path_factory, config):
     folder = tmp_path_factory.mktemp("split")
     small = dataclasses.replace(config, **NO_DROPOUT)
     kind = kind_of("multiple_choice", folder, small)
-    save_teacher(kind_of("multiple_choice", folder, LARGE), folder / "teacher")
+    save_teacher(kind_of("multiple_choice", folder, LARGE), folder)
 
     def run(strategy, **settings):
         return train(
@@ -438,8 +431,7 @@ def test_a_step_is_the_same_however_it_is_split(split, settings):
 def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
     """A student of the same size that begins as its teacher stays there."""
     kind = kind_of("token_classification", tmp_path, LARGE)
-    folder = save_teacher(kind, tmp_path / "teacher")
-    model = load_finetuned(folder).model
+    model, folder = save_teacher(kind, tmp_path)
     config = dataclasses.replace(
         CONFIG,
         distillation_weight=1.0,
@@ -468,15 +460,14 @@ def test_scores_of_layers_that_attend_to_other_tokens(tmp_path):
     """Of the blocks of ModernBERT, the second attends to near tokens only."""
     near = dataclasses.replace(LARGE, local_attention=4)
     kind = kind_of("classification", tmp_path, near)
-    model = kind.build_model(near)
-    FinetunedModel(model, kind, near).save(tmp_path / "teacher")
+    _, folder = save_teacher(kind, tmp_path, near)
     for config, maps in ((near, ("1:1,2:1", "1:3")), (LARGE, ("1:3",))):
         for text in maps:
             run = FinetuningConfig(score_layer_map=text)
             with pytest.raises(InputError, match="attends to different tokens"):
-                check_distillation(tmp_path / "teacher", kind, config, run)
+                check_distillation(folder, kind, config, run)
     run = FinetuningConfig(score_layer_map="1:1,2:3,3:2")
-    check_distillation(tmp_path / "teacher", kind, near, run)
+    check_distillation(folder, kind, near, run)
 
 
 def test_a_teacher_that_reads_another_prompt(tmp_path):
@@ -485,12 +476,11 @@ def test_a_teacher_that_reads_another_prompt(tmp_path):
         make_kind("reranker", write_vocab(tmp_path), LARGE, **settings)
         for settings in (prompts, {})
     )
-    model = teacher.build_model(LARGE)
-    FinetunedModel(model, teacher, LARGE).save(tmp_path / "teacher")
+    _, folder = save_teacher(teacher, tmp_path)
     run = FinetuningConfig()
-    check_distillation(tmp_path / "teacher", teacher, LARGE, run)
+    check_distillation(folder, teacher, LARGE, run)
     with pytest.raises(InputError, match="has the prompt 'fox ', but the task"):
-        check_distillation(tmp_path / "teacher", kind, LARGE, run)
+        check_distillation(folder, kind, LARGE, run)
 
 
 def task_of(num_rows):
@@ -526,9 +516,7 @@ def run(bert_config, folder, out, **changes):
 
 @pytest.mark.slow
 def test_a_run_resumes_and_leaves_the_small_network(config, tmp_path):
-    save_teacher(
-        kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
-    )
+    save_teacher(kind_of("classification", tmp_path, LARGE), tmp_path)
     out = tmp_path / "out"
     results = run(config, tmp_path, out)
     steps = sorted(path.name for path in out.glob("checkpoints/*"))
@@ -549,7 +537,8 @@ def test_a_run_resumes_and_leaves_the_small_network(config, tmp_path):
     assert evaluated["loss"] == pytest.approx(results["loss"], abs=1e-5)
 
     killed = tmp_path / "killed"
-    shutil.copytree(out / "checkpoints" / steps[0], killed_step(killed, steps))
+    first = Path("checkpoints") / steps[0]
+    shutil.copytree(out / first, killed / first)
     run(config, tmp_path, killed)
     for file in ("model.safetensors", "training_state.safetensors"):
         arrays, expected = (
@@ -561,58 +550,45 @@ def test_a_run_resumes_and_leaves_the_small_network(config, tmp_path):
             np.testing.assert_array_equal(arrays[name], array, err_msg=name)
 
 
-def killed_step(folder: Path, steps):
-    (folder / "checkpoints").mkdir(parents=True)
-    return folder / "checkpoints" / steps[0]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_half_precision(config, tmp_path, precision):
-    save_teacher(
-        kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
-    )
+    save_teacher(kind_of("classification", tmp_path, LARGE), tmp_path)
     results = run(config, tmp_path, tmp_path / "out", precision=precision)
     assert np.isfinite(results["loss"])
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("settings", "message"),
     [
-        ("1", "hidden_layer_map is '1'; give pairs"),
-        ("1:2:3", "give pairs of a network layer"),
-        ("1:-2", "give pairs of a network layer"),
-        ("a:b", "give pairs of a network layer"),
-        ("1:2,1:3", "with each network layer only once"),
-    ],
-)
-def test_wrong_layer_maps(text, message):
-    with pytest.raises(InputError, match=message):
-        FinetuningConfig(hidden_layer_map=text)
-
-
-def test_wrong_settings():
-    with pytest.raises(InputError, match="layer 0, the embeddings, has no att"):
-        FinetuningConfig(relation_layer_map="0:2")
-    for name in ("hidden_weight", "score_weight", "num_relation_heads"):
-        with pytest.raises(InputError, match=f"{name} is 3, but has no effect"):
-            FinetuningConfig(**{name: 3})
-    config = FinetuningConfig(hidden_layer_map="1:3, 2:6")
-    assert config.layer_map("hidden") == {1: 3, 2: 6}
-    for settings, message in (
+        ({"hidden_layer_map": "1"}, "hidden_layer_map is '1'; give pairs"),
+        ({"hidden_layer_map": "1:2:3"}, "give pairs of a network layer"),
+        ({"hidden_layer_map": "1:-2"}, "give pairs of a network layer"),
+        ({"hidden_layer_map": "a:b"}, "give pairs of a network layer"),
+        ({"hidden_layer_map": "1:2,1:3"}, "with each network layer only once"),
+        ({"relation_layer_map": "0:2"}, "layer 0, the embeddings, has no att"),
+        ({"hidden_weight": 3}, "hidden_weight is 3, but has no effect"),
+        ({"score_weight": 3}, "score_weight is 3, but has no effect"),
+        ({"num_relation_heads": 3}, "num_relation_heads is 3, but has no eff"),
         ({"distillation_weight": 1.2}, "weight is 1.2, but must be at most 1"),
         ({"distillation_weight": -0.1}, "weight is -0.1, but must be at least"),
         ({"distillation_temperature": 0.0}, "temperature is 0.0, but must be"),
-    ):
-        with pytest.raises(InputError, match=message):
-            FinetuningConfig(**settings)
+    ],
+)
+def test_wrong_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        FinetuningConfig(**settings)
+
+
+def test_a_layer_map_may_have_spaces():
+    config = FinetuningConfig(hidden_layer_map="1:3, 2:6")
+    assert config.layer_map("hidden") == {1: 3, 2: 6}
 
 
 def test_a_teacher_that_does_not_fit(config, tmp_path):
-    kind = kind_of("classification", tmp_path, config)
-    folder = save_teacher(
-        kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
-    )
+    classifier = functools.partial(kind_of, "classification", tmp_path)
+    kind = classifier(config)
+    _, folder = save_teacher(classifier(LARGE), tmp_path)
 
     def check(kind=kind, teacher=folder, **settings):
         settings = dataclasses.replace(CONFIG, **settings)
@@ -620,12 +596,9 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
         distill(kind.build_model(config), teacher, kind, settings)
 
     check()
-    vocab = tmp_path / "other"
-    vocab.mkdir()
-    other = kind_of("classification", vocab, config)
-    words = other.tokenizer.vocab
-    (vocab / "vocab.txt").write_text("\n".join([*words[:-1], "new"]) + "\n")
-    tokenizer = type(other.tokenizer)(vocab / "vocab.txt", True)
+    words = [*kind.tokenizer.vocab[:-1], "new"]
+    (tmp_path / "other.txt").write_text("\n".join(words) + "\n")
+    tokenizer = type(kind.tokenizer)(tmp_path / "other.txt", True)
     for changed, message in (
         ({"teacher": tmp_path / "none"}, "No checkpoint at"),
         ({"teacher": None}, "distillation_weight needs a teacher"),
@@ -634,18 +607,11 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
             "has the kind 'classification', but the task has 'multilabel'",
         ),
         (
-            {"kind": kind_of("classification", tmp_path, config, labels="xy")},
+            {"kind": classifier(config, labels="xy")},
             "has the labels",
         ),
         (
-            {
-                "kind": kind_of(
-                    "classification",
-                    tmp_path,
-                    config,
-                    text_fields=("left", "right"),
-                )
-            },
+            {"kind": classifier(config, text_fields=("left", "right"))},
             "has the text_fields",
         ),
         (
@@ -653,11 +619,7 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
             "has a different vocabulary from the network",
         ),
         (
-            {
-                "kind": kind_of(
-                    "classification", tmp_path, config, do_lower_case=False
-                )
-            },
+            {"kind": classifier(config, do_lower_case=False)},
             "has the tokenizer settings",
         ),
         ({"hidden_layer_map": "1:4"}, "layer 4 of the teacher, which has 3"),
@@ -670,10 +632,5 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
         with pytest.raises((InputError, FileNotFoundError), match=message):
             check(**changed)
     with pytest.raises(InputError, match="nothing is trained; leave the teach"):
-        run(
-            config,
-            tmp_path,
-            tmp_path / "out",
-            num_train_epochs=0,
-        )
+        run(config, tmp_path, tmp_path / "out", num_train_epochs=0)
     assert not (tmp_path / "out").exists()

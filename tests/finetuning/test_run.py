@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import randomize
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.checkpoints.find import find_weights
@@ -34,7 +34,7 @@ CONFIG = FinetuningConfig(
 
 
 @pytest.fixture
-def checkpoint(config, vocab_file, tmp_path):
+def checkpoint(config, tmp_path):
     # Without dropout a network this small learns reliably.
     config = dataclasses.replace(
         config,
@@ -42,16 +42,12 @@ def checkpoint(config, vocab_file, tmp_path):
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    model = build_pretraining_model(config)
-    randomize(model, scale=0.02)
-    folder = tmp_path / "pretrained"
-    folder.mkdir()
-    save_file(
-        {w.path: w.numpy() for w in model.weights}, folder / "model.safetensors"
+    return write_checkpoint(
+        tmp_path / "pretrained",
+        config,
+        build=build_pretraining_model,
+        scale=0.02,
     )
-    (folder / "bert_config.json").write_text(config.to_json())
-    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
-    return folder
 
 
 def _rows(num_rows, seed):
@@ -69,26 +65,55 @@ def _rows(num_rows, seed):
     return rows
 
 
+SPLITS = {
+    "train": _rows(60, 1),
+    "validation": _rows(23, 2),
+    "test": [
+        {k: v for k, v in row.items() if k != "label"} for row in _rows(11, 3)
+    ],
+}
+
+
+def _reader(**splits):
+    def read(data_dir, split):
+        if split not in splits:
+            raise FileNotFoundError(f"This task has no {split} file.")
+        return splits[split]
+
+    return read
+
+
 def _task(**changes):
-    rows = {
-        "train": _rows(60, 1),
-        "validation": _rows(23, 2),
-        "test": [
-            {k: v for k, v in row.items() if k != "label"}
-            for row in _rows(11, 3)
-        ],
+    fields = {
+        "kind": "classification",
+        "text_fields": ("left", "right"),
+        "labels": ("first", "second"),
+        "metrics": ("accuracy", "f1"),
+        "read": _reader(**SPLITS),
+        "settings": {"max_seq_length": 12},
     }
-    return dataclasses.replace(
-        Task(
-            kind="classification",
-            text_fields=("left", "right"),
-            labels=("first", "second"),
-            metrics=("accuracy", "f1"),
-            read=lambda data_dir, split: rows[split],
-            settings={"max_seq_length": 12},
-        ),
-        **changes,
-    )
+    return Task(**fields | changes)
+
+
+@pytest.fixture
+def run(checkpoint, tmp_path):
+    """Fine-tunes with some arguments replaced; the results are in `out`."""
+
+    def run(task=None, out="out", *, start=checkpoint, config=CONFIG, **kwargs):
+        return finetune(
+            task or _task(),
+            tmp_path,
+            tmp_path / out,
+            checkpoint=start,
+            config=config,
+            **kwargs,
+        )
+
+    return run
+
+
+def _config(**changes):
+    return dataclasses.replace(CONFIG, **changes)
 
 
 def _predict_in_a_new_process(served, texts):
@@ -113,17 +138,14 @@ def _scores(answers):
 
 @pytest.mark.slow
 @pytest.mark.pictures
-def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
+def test_pairs_from_checkpoint_to_raw_strings(run, tmp_path):
     out = tmp_path / "out"
-    task = _task()
-    results = finetune(
-        task, tmp_path, out, checkpoint=checkpoint, config=CONFIG
-    )
+    results = run()
     assert results["accuracy"] > 0.9
     assert json.loads((out / "eval_results.json").read_text()) == results
     assert (out / "confusion_matrix.png").read_bytes().startswith(b"\x89PNG")
 
-    rows = task.read(tmp_path, "validation")
+    rows = _task().read(tmp_path, "validation")
     with (out / "predictions.jsonl").open() as lines:
         predictions = [json.loads(line) for line in lines]
     assert [
@@ -150,69 +172,39 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
+def test_a_finetuned_model_is_evaluated_on_another_set(run, tmp_path):
     """The other set has no training file, like GLUE's diagnostics of MNLI."""
-    config = dataclasses.replace(CONFIG, num_train_epochs=1)
-    finetune(
-        _task(),
-        tmp_path,
-        tmp_path / "trained",
-        checkpoint=checkpoint,
-        config=config,
-        settings={"label_smoothing": 0.1},
-    )
+    settings = {"label_smoothing": 0.1}
+    run(out="trained", config=_config(num_train_epochs=1), settings=settings)
     rows = _rows(17, 4)
-
-    def read(data_dir, split):
-        if split != "validation":
-            raise FileNotFoundError(f"This task has no {split} file.")
-        return rows
-
-    config = dataclasses.replace(CONFIG, num_train_epochs=0)
-    task = _task(read=read)
-    out = tmp_path / "out"
-    results = finetune(
-        task,
-        tmp_path,
-        out,
-        checkpoint=tmp_path / "trained",
-        config=config,
-    )
+    config = _config(num_train_epochs=0)
+    task = _task(read=_reader(validation=rows))
+    results = run(task, start=tmp_path / "trained", config=config)
     answers = load_finetuned(tmp_path / "trained").predict(rows)
     right = [
         a["label"] == r["label"] for a, r in zip(answers, rows, strict=True)
     ]
     assert results["accuracy"] == pytest.approx(np.mean(right))
-    assert {path.name for path in out.iterdir()} == {
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "confusion_matrix.png",
         "errors.tsv",
         "eval_results.json",
         "predictions.jsonl",
     }
     swapped = dataclasses.replace(task, labels=("second", "first"))
-    for asked, checkpoint, error, message in (
-        (swapped, "trained", ValueError, "but the task is classification"),
-        (task, "pretrained", ValueError, "has no task.json"),
+    for asked, start, message in (
+        (swapped, "trained", "but the task is classification"),
+        (task, "pretrained", "has no task.json"),
     ):
-        with pytest.raises(error, match=message):
-            finetune(
-                asked,
-                tmp_path,
-                tmp_path / "refused",
-                checkpoint=tmp_path / checkpoint,
-                config=config,
-            )
+        with pytest.raises(ValueError, match=message):
+            run(asked, "refused", start=tmp_path / start, config=config)
     assert not (tmp_path / "refused").exists()
 
 
-def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
+def test_the_best_checkpoint_is_the_result(run, tmp_path):
     out = tmp_path / "out"
-    config = dataclasses.replace(
-        CONFIG, save_checkpoints_steps=8, num_train_epochs=2
-    )
-    results = finetune(
-        _task(), tmp_path, out, checkpoint=checkpoint, config=config
-    )
+    config = _config(save_checkpoints_steps=8, num_train_epochs=2)
+    results = run(config=config)
     with (out / "history.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["val_accuracy"]]
     history = [float(row["val_accuracy"]) for row in rows]
@@ -232,29 +224,19 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
     assert find_weights(out) == out / "best" / "model.safetensors"
     card = (out / "best" / "README.md").read_text()
     assert f'{{"type": "accuracy", "value": {results["accuracy"]}}}' in card
-    again = finetune(
-        _task(), tmp_path, out, checkpoint=checkpoint, config=config
-    )
-    assert again == pytest.approx(results)
+    assert run(config=config) == pytest.approx(results)
 
 
 @pytest.mark.slow
-def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
-    config = dataclasses.replace(
-        CONFIG,
+def test_training_stops_if_the_metric_does_not_rise(run, tmp_path):
+    config = _config(
         learning_rate=1e-9,
         save_checkpoints_steps=2,
         num_train_epochs=10,
         early_stopping_patience=3,
     )
     for _ in range(2):  # the repeated command trains no more
-        finetune(
-            _task(),
-            tmp_path,
-            tmp_path / "out",
-            checkpoint=checkpoint,
-            config=config,
-        )
+        run(config=config)
         with (tmp_path / "out" / "history.csv").open() as file:
             rows = csv.DictReader(file)
             steps = [row["step"] for row in rows if row["val_loss"]]
@@ -263,46 +245,33 @@ def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-def test_the_config_may_choose_another_casing(checkpoint, tmp_path):
+def test_the_config_may_choose_another_casing(run, checkpoint, tmp_path):
     settings = TokenizerSettings(do_lower_case=False, strip_accents=True)
     (checkpoint / "tokenizer_config.json").write_text(settings.to_json(16))
-    finetune(
-        _task(),
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=checkpoint,
-        config=dataclasses.replace(
-            CONFIG, num_train_epochs=0.1, do_lower_case=True
-        ),
-    )
+    run(config=_config(num_train_epochs=0.1, do_lower_case=True))
     found = load_finetuned(tmp_path / "out").kind.tokenizer.settings
     assert found == dataclasses.replace(settings, do_lower_case=True)
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
+def test_a_second_validation_set_and_named_test_files(
+    run, checkpoint, tmp_path
+):
     settings = TokenizerSettings(do_lower_case=False, strip_accents=True)
     (checkpoint / "tokenizer_config.json").write_text(settings.to_json(16))
+    rows = SPLITS["train"][:13]
     task = _task(
         validation_splits=("matched", "mismatched"),
         test_files={"test_matched": "A-m.tsv", "test_absent": "A-x.tsv"},
+        read=_reader(
+            train=rows,
+            matched=SPLITS["validation"][:5],
+            mismatched=rows,
+            test_matched=SPLITS["test"],
+        ),
     )
-
-    def read(data_dir, split):
-        if split == "test_absent":
-            raise FileNotFoundError("no such test set")
-        name = {"matched": "validation", "mismatched": "train"}.get(split)
-        return task.read(data_dir, name or split.removesuffix("_matched"))
-
-    config = dataclasses.replace(CONFIG, num_train_epochs=0.1)
     out = tmp_path / "out"
-    results = finetune(
-        dataclasses.replace(task, read=read),
-        tmp_path,
-        out,
-        checkpoint=checkpoint,
-        config=config,
-    )
+    results = run(task, config=_config(num_train_epochs=0.1))
     assert sorted(results) == sorted(
         f"{split}{name}"
         for split in ("", "mismatched_")
@@ -311,10 +280,9 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
     finetuned = load_finetuned(out)
     # The casing comes from the checkpoint.
     assert finetuned.kind.tokenizer.settings == settings
-    answers = finetuned.predict(task.read(tmp_path, "train"))
+    answers = finetuned.predict(rows)
     right = [
-        a["label"] == r["label"]
-        for a, r in zip(answers, task.read(tmp_path, "train"), strict=True)
+        a["label"] == r["label"] for a, r in zip(answers, rows, strict=True)
     ]
     assert results["mismatched_accuracy"] == pytest.approx(np.mean(right))
     assert len((out / "A-m.tsv").read_text().splitlines()) == 12
@@ -322,58 +290,35 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
     assert not (out / "A-x.tsv").exists()
 
 
-def test_the_first_validation_set_is_needed(checkpoint, tmp_path):
+@pytest.mark.usefixtures("eagerly")
+def test_the_first_validation_set_is_needed(run):
     """Or the second one would choose the best model in its place."""
-    task = _task(validation_splits=("dev", "validation"))
-
-    def read(data_dir, split):
-        if split == "dev":
-            raise FileNotFoundError("no dev set")
-        return task.read(data_dir, split)
-
-    with pytest.raises(FileNotFoundError, match="no dev set"):
-        finetune(
-            dataclasses.replace(task, read=read),
-            tmp_path,
-            tmp_path / "out",
-            checkpoint=checkpoint,
-            config=dataclasses.replace(CONFIG, num_train_epochs=0.1),
-        )
+    task = _task(
+        validation_splits=("dev", "validation"), read=_reader(**SPLITS)
+    )
+    with pytest.raises(FileNotFoundError, match="This task has no dev file"):
+        run(task, config=_config(num_train_epochs=0.1))
 
 
 @pytest.mark.slow
-def test_regression_of_single_texts(checkpoint, tmp_path):
-    splits = {
-        "train": [
-            {"text": "good " * (i % 5) + "film", "label": str(i % 5)}
-            for i in range(60)
-        ],
-        "validation": [
-            {"text": "good " * i + "film", "label": np.float32(i), "score": i}
-            for i in range(5)
-        ],
-    }
-
-    def read(data_dir, split):
-        if split == "test":
-            raise FileNotFoundError("no test set")
-        return splits[split]
-
+def test_regression_of_single_texts(run, tmp_path):
+    train = [
+        {"text": "good " * (i % 5) + "film", "label": str(i % 5)}
+        for i in range(60)
+    ]
+    validation = [
+        {"text": "good " * i + "film", "label": np.float32(i), "score": i}
+        for i in range(5)
+    ]
     task = _task(
         kind="regression",
         text_fields=("text",),
         labels=(),
         metrics=("pearson", "spearman"),
-        read=read,
+        read=_reader(train=train, validation=validation),
         validation_splits=("validation", "test"),
     )
-    results = finetune(
-        task,
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=checkpoint,
-        config=CONFIG,
-    )
+    results = run(task)
     assert results["pearson"] > 0.8
     assert set(results) == {"pearson", "spearman", "loss"}
     with (tmp_path / "out" / "predictions.jsonl").open() as lines:
@@ -386,129 +331,76 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
     assert not (tmp_path / "out" / "confusion_matrix.png").exists()
 
 
-def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
-    def run(task, checkpoint=checkpoint, **kwargs):
-        finetune(
-            task,
-            tmp_path,
-            tmp_path / "out",
-            checkpoint=checkpoint,
-            **{"config": CONFIG, **kwargs},
-        )
-
-    with pytest.raises(ValueError, match="No task is named 'glue/sst3'"):
-        run("glue/sst3")
+def test_wrong_input_is_refused(run, config, tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no train file at"):
         run("glue/sst2", settings={"max_seq_length": 12})
     with pytest.raises(ValueError, match="Label 'first' of example"):
         run(_task(labels=("1st", "second")))
-    with pytest.raises(ValueError, match="max_seq_length 17 is over"):
-        run(_task(), settings={"max_seq_length": 17})
-    tagging = _task(kind="token_classification", text_fields=("words",))
-    tagging = dataclasses.replace(
-        tagging,
-        metrics=("f1",),
-        read=lambda *_: [{"words": ["a"], "label": ["first"]}],
-    )
-    with pytest.raises(ValueError, match="has no setting 'doc_stride'"):
-        run(tagging, settings={"doc_stride": 64})
-    with pytest.raises(ValueError, match="Give a bert_config or a checkpoint"):
-        run(_task(), checkpoint=None)
     with pytest.raises(
         FileNotFoundError, match="No vocab.txt; give a vocab_file"
     ):
-        run(_task(), checkpoint=None, bert_config=config)
-    with vocab_file.open("a") as file:
-        file.write("more\n")
-    with pytest.raises(ValueError, match="vocab.txt has 32 word pieces, .* 31"):
-        run(_task(), vocab_file=vocab_file)
-    with pytest.raises(ValueError, match="has no task.json"):
-        load_finetuned(checkpoint)
+        run(start=None, bert_config=config)
     with pytest.raises(ValueError, match="pretrained contains model"):
-        finetune(
-            _task(),
-            tmp_path,
-            checkpoint,
-            checkpoint=checkpoint,
-            config=CONFIG,
-        )
+        run(out="pretrained")
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_run_may_leave_the_dropout_of_its_checkpoint_out(
-    checkpoint, tmp_path
+    run, checkpoint, tmp_path
 ):
     other = tmp_path / "other"
     shutil.copytree(checkpoint, other)
     values = json.loads((other / "bert_config.json").read_text())
     rates = {"hidden_dropout_prob": 0.5, "attention_probs_dropout_prob": 0.5}
     (other / "bert_config.json").write_text(json.dumps(values | rates))
+    splits = {name: rows[:10] for name, rows in SPLITS.items()}
+    task = _task(read=_reader(**splits))
     kept = {}
     for folder, rate in ((checkpoint, None), (other, 0.0)):
-        config = dataclasses.replace(
-            CONFIG, num_train_epochs=1, dropout_rate=rate
-        )
-        out = tmp_path / f"out_{rate}"
-        finetune(_task(), tmp_path, out, checkpoint=folder, config=config)
-        kept[rate] = load_file(out / "best" / "model.safetensors")
-        found = BertConfig.from_json(out / "best" / "bert_config.json")
+        config = _config(num_train_epochs=1, dropout_rate=rate)
+        run(task, f"out_{rate}", start=folder, config=config)
+        best = tmp_path / f"out_{rate}" / "best"
+        kept[rate] = load_file(best / "model.safetensors")
+        found = BertConfig.from_json(best / "bert_config.json")
         assert found.hidden_dropout_prob == (0.0 if rate is None else 0.5)
     for path, weight in kept[None].items():
         np.testing.assert_array_equal(weight, kept[0.0][path])
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_starting_over_keeps_the_model_that_the_run_starts_from(
-    checkpoint, tmp_path
+    run, checkpoint, tmp_path
 ):
     out = tmp_path / "out"
     shutil.copytree(checkpoint, out / "best")
     link = tmp_path / "link"
     link.symlink_to(out)
+    splits = {name: rows[:5] for name, rows in SPLITS.items()}
+    options = {"start": out / "best", "overwrite_output_dir": True}
     for folder in (out, link):
         with pytest.raises(InputError, match="overwrite_output_dir would rem"):
-            finetune(
-                _task(),
-                tmp_path,
-                folder,
-                checkpoint=out / "best",
-                config=CONFIG,
-                overwrite_output_dir=True,
-            )
+            run(_task(read=_reader(**splits)), folder, **options)
     assert (out / "best" / "vocab.txt").is_file()
 
 
-def test_the_fields_of_a_model_that_is_evaluated(checkpoint, tmp_path):
+@pytest.mark.usefixtures("eagerly")
+def test_the_fields_of_a_model_that_is_evaluated(run, checkpoint, tmp_path):
     model = keras_bert.TextClassifier.from_pretrained(
         checkpoint, labels=("first", "second"), text_fields=("left", "right")
     )
     model.save(tmp_path / "model")
-    config = dataclasses.replace(CONFIG, num_train_epochs=0)
+    options = {
+        "start": tmp_path / "model",
+        "config": _config(num_train_epochs=0),
+    }
     for fields in (("right", "left"), ("left",)):
         with pytest.raises(InputError, match="reads the fields left, right"):
-            finetune(
-                _task(text_fields=fields),
-                tmp_path,
-                tmp_path / "out",
-                checkpoint=tmp_path / "model",
-                config=config,
-            )
+            run(_task(text_fields=fields), **options)
     # What an earlier run left does not stay beside the new answers.
     stale = tmp_path / "out/test_predictions.tsv"
     stale.parent.mkdir()
     stale.write_text("index\tprediction\n")
-    rows = {"validation": _rows(5, 2)}
-
-    def read(data_dir, split):
-        if split not in rows:
-            raise FileNotFoundError(f"This task has no {split} file.")
-        return rows[split]
-
-    finetune(
-        _task(read=read, settings={}),
-        tmp_path,
-        stale.parent,
-        checkpoint=tmp_path / "model",
-        config=config,
-    )
+    run(_task(read=_reader(validation=_rows(5, 2)), settings={}), **options)
     assert not stale.exists()
     assert (stale.parent / "predictions.jsonl").is_file()
