@@ -322,12 +322,6 @@ def test_what_does_not_fit_is_named(heads, tmp_path, name, keywords, message):
         load_finetuned(folder, **keywords)
 
 
-@pytest.mark.parametrize("path", [None, "", 3, b"model"])
-def test_a_path_that_is_none(path):
-    with pytest.raises(InputError):
-        load_finetuned(path)
-
-
 def test_labels_are_replaced_and_ranks_are_asked_for_rightly(load):
     model, _ = load("unnamed_labels", labels=["bad", 1])
     assert model.kind.spec.labels == ("bad", "1")

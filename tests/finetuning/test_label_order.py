@@ -84,8 +84,12 @@ def _by_name(answers):
     [
         ("classification", {}),
         ("classification", {"format": "huggingface"}),
-        ("classification", {"window_pooling": "mean"}),
-        ("next_sentence", {}),
+        pytest.param(
+            "classification",
+            {"window_pooling": "mean"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("next_sentence", {}, marks=pytest.mark.slow),
         ("multilabel", {}),
         ("token_classification", {}),
         ("token_classification", {"crf": True}),

@@ -55,7 +55,7 @@ def test_from_fit_to_a_finetuned_model(odd_config, tokenizer, tmp_path):
     features = keras_bert.BertPreprocessor(tokenizer, 12)(TEXTS)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", {"logits": loss}, run_eagerly=True)
-    model.fit(features, {"logits": np.arange(3)}, epochs=2, verbose=0)
+    model.fit(features, {"logits": np.arange(3)}, verbose=0)
     model.save(tmp_path / "model.keras")
     keras_bert.save_pretrained(
         model,

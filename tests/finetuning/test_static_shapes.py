@@ -1,6 +1,7 @@
 """The batches of a TPU beside those of other devices."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -12,8 +13,6 @@ from span_examples import span_row
 from keras_bert.finetuning import run, training
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.kinds import network_calls
-from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import WHOLE, BatchShard, distribute
 
@@ -76,17 +75,6 @@ def _are_known(spec):
     return all(x.shape.is_fully_defined() for x in tf.nest.flatten(spec))
 
 
-@dataclasses.dataclass
-class _Epochs:
-    """The first epoch in both forms."""
-
-    kind: Kind
-    examples: Examples
-    spec: tuple
-    static: list
-    dynamic: list
-
-
 @pytest.fixture(
     scope="module",
     params=[
@@ -96,6 +84,7 @@ class _Epochs:
     ],
 )
 def epochs(request, config, tmp_path_factory):
+    """The first epoch in both forms."""
     name = request.param
     with pytest.MonkeyPatch.context() as patch:
         if name not in _KINDS:
@@ -107,8 +96,11 @@ def epochs(request, config, tmp_path_factory):
         dynamic = _epoch(examples)
         assert not _are_known(dynamic.element_spec)
         assert examples.packed in (None, request.param == name)
-        return _Epochs(
-            kind, examples, static.element_spec, list(static), list(dynamic)
+        return types.SimpleNamespace(
+            kind=kind,
+            spec=static.element_spec,
+            static=list(static),
+            dynamic=list(dynamic),
         )
 
 
