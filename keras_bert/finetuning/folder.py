@@ -153,7 +153,7 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     checkpoint = Checkpoint.of(path)
     if has_spec(checkpoint):
         return checkpoint
-    config = HubConfig.of(checkpoint)
+    config = HubConfig(checkpoint)
     family_of(config.values)  # refuses an unknown family
     names = config.values.get("architectures") or [config.architecture]
     raise InputError(

@@ -261,7 +261,7 @@ def _settings_to_evaluate(
     if not model.task:
         # What the files of another library do not say, the task says.
         hub = get_kind(spec.kind).hub
-        return hub.read_settings(HubConfig.of(model), bert_config)
+        return hub.read_settings(HubConfig(model), bert_config)
     fields, of_task = spec.text_fields, tuple(task.text_fields)
     is_swapped = fields != of_task and {*fields} == {*of_task}
     if has_head and (len(fields) != len(of_task) or is_swapped):

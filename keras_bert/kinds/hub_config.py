@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from keras_bert.checkpoints import sentence_transformers
 from keras_bert.checkpoints.checkpoint import Checkpoint
@@ -27,21 +27,9 @@ class HubConfig:
 
     Attributes:
         checkpoint: The checkpoint to which the file belongs.
-        architecture: The name of the BERT class that has the model's head, even
-            if the model is of another family; "" if the config names none.
     """
 
     checkpoint: Checkpoint
-    architecture: str
-
-    @classmethod
-    def of(cls, checkpoint: Checkpoint) -> Self:
-        root = sentence_transformers.modules_folder(checkpoint.folder)
-        if root and not sentence_transformers.is_cross_encoder(root):
-            return cls(checkpoint, SENTENCE_TRANSFORMER)
-        names = checkpoint.hub_config.get("architectures")
-        name = str(names[0]) if isinstance(names, list) and names else ""
-        return cls(checkpoint, as_of_bert(name))
 
     @property
     def folder(self) -> Path:
@@ -50,6 +38,20 @@ class HubConfig:
     @property
     def values(self) -> Mapping[str, Any]:
         return self.checkpoint.hub_config
+
+    @property
+    def architecture(self) -> str:
+        """The name of the BERT class that has the model's head.
+
+        This holds even if the model is of another family. The name is "" if the
+        config names no class.
+        """
+        root = sentence_transformers.modules_folder(self.folder)
+        if root and not sentence_transformers.is_cross_encoder(root):
+            return SENTENCE_TRANSFORMER
+        names = self.values.get("architectures")
+        is_named = isinstance(names, list) and names
+        return as_of_bert(str(names[0])) if is_named else ""
 
     def max_seq_length(
         self, bert_config: BertConfig, task: str = "sequence-classification"

@@ -7,6 +7,8 @@ import keras
 import tensorflow as tf
 from tensorflow.saved_model import PREDICT_METHOD_NAME
 
+from keras_bert.kinds.network_calls import NUM_WINDOWS
+
 Call = Callable[..., dict[str, tf.Tensor]]
 _ID_NAMES = ("input_ids", "input_mask", "segment_ids")
 
@@ -54,33 +56,23 @@ def id_signature(model: keras.Model) -> Signature:
     """Returns the signature of a network that takes ids.
 
     The ids are int32 [B, S], or [B, R, S] for texts in windows or for choices.
+    Windows without a token come after all other windows of their text.
     """
 
     def call(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
-        features = name_ids(*ids)
-        if "cls_positions" in model.input:
-            features = one_text_a_row(features)
+        features = dict(zip(_ID_NAMES, ids, strict=True))
+        input_ids, input_mask, _ = ids
+        if "cls_positions" in model.input:  # each row has one text
+            shape = tf.shape(input_ids)
+            positions = tf.broadcast_to(tf.range(shape[2]), shape)
+            features["position_ids"] = positions
+            features["cls_positions"] = tf.zeros_like(input_ids[:, :, :1])
+        if NUM_WINDOWS in model.input:  # all rows are windows of one text
+            is_window = tf.cast(tf.reduce_any(input_mask > 0, -1), tf.int32)
+            counts = tf.reduce_sum(is_window, axis=1, keepdims=True)
+            features[NUM_WINDOWS] = tf.maximum(counts, 1)  # [B, 1]
         return model(features)
 
-    inputs = id_inputs(len(model.input["input_ids"].shape))
+    shape = [None] * len(model.input["input_ids"].shape)
+    inputs = [tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES]
     return Signature(call, inputs)
-
-
-def id_inputs(rank: int) -> list[tf.TensorSpec]:
-    """Returns the specifications of the network's inputs, in order."""
-    return [tf.TensorSpec([None] * rank, tf.int32, x) for x in _ID_NAMES]
-
-
-def name_ids(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns the arguments of a signature with `id_inputs`, by name."""
-    return dict(zip(_ID_NAMES, ids, strict=True))
-
-
-def one_text_a_row(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Returns packed inputs for ids [B, R, S], with one text in each row."""
-    input_ids = features["input_ids"]
-    shape = tf.shape(input_ids)
-    return features | {
-        "position_ids": tf.broadcast_to(tf.range(shape[2]), shape),
-        "cls_positions": tf.zeros_like(input_ids[:, :, :1]),
-    }

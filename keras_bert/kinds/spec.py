@@ -73,7 +73,7 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
         return read_spec(checkpoint.folder / _TASK)
     kind = _kind_of(checkpoint)
     assert kind is not None
-    hub, config = kind.hub, HubConfig.of(checkpoint)
+    hub, config = kind.hub, HubConfig(checkpoint)
     settings = kind.Settings(**hub.read_settings(config, bert_config))
     if hub.activations:
         config.activation(*hub.activations)
@@ -88,12 +88,13 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
 
 def _kind_of(checkpoint: Checkpoint) -> type[Kind] | None:
     """Returns the kind of a model from another library; None if unknown."""
-    config = HubConfig.of(checkpoint)
+    config = HubConfig(checkpoint)
+    if not (name := config.architecture):
+        return None
     kinds = [
         kind
         for kind in known_kinds().values()
-        if config.architecture
-        and config.architecture
+        if name
         in (kind.hub.architecture, *(x.architecture for x in kind.hub.heads))
         and kind.hub.problem_type in (None, config.problem_type)
     ]
@@ -135,11 +136,10 @@ def read_spec(file: Path) -> TaskSpec:
     """Returns the spec in a `task.json`; raises InputError if it is damaged."""
     values = read_task_file(file)
     kind = get_kind(values["kind"])
-    known = {field.name for field in dataclasses.fields(kind.Settings)}
     settings = {
         name: value
         for name, value in values["settings"].items()
-        if name in known or _OLD_SETTINGS.get(name) != value
+        if hasattr(kind.Settings, name) or _OLD_SETTINGS.get(name) != value
     }
     values["settings"] = make_settings(kind.name, settings)
     return TaskSpec(**values)

@@ -26,14 +26,7 @@ from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER, HubNames
 from keras_bert.kinds.kind import Answer, Kind, Outputs, TaskSpec, Values
 from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.regression import Regression
-from keras_bert.kinds.signatures import (
-    Call,
-    Signature,
-    id_inputs,
-    name_ids,
-    one_graph,
-    one_text_a_row,
-)
+from keras_bert.kinds.signatures import Call, Signature, one_graph
 from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.embedder import build_embedder
 from keras_bert.tasks.base import Row
@@ -270,24 +263,21 @@ class Embedding(Kind):
         """Returns the signature that maps ids, int32 [B, S], to `embedding`.
 
         The vectors are [B, H]. The ids are [B, W, S] if texts are read in
-        windows; windows without a token come after all other windows of their
-        text.
+        windows.
         """
+        of_rows = super().id_signature(model)
+        inputs = of_rows.inputs
+        if not self._in_windows:
+            inputs = [
+                tf.TensorSpec([None] * 2, x.dtype, x.name) for x in inputs
+            ]
 
         def call(*ids: tf.Tensor) -> Tensors:
-            features = name_ids(*ids)
-            if self._in_windows:
-                has_token = tf.reduce_any(features["input_mask"] > 0, axis=-1)
-                num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), -1)
-                num_windows = tf.maximum(num_windows, 1)
-                counts = num_windows[:, None]  # [B, 1]
-                features[network_calls.NUM_WINDOWS] = counts
-            else:
-                rows = {name: x[:, None] for name, x in features.items()}
-                features = one_text_a_row(rows)
-            return {"embedding": model(features)["embeddings"][:, 0]}
+            if not self._in_windows:  # a text is a row
+                ids = tuple(x[:, None] for x in ids)
+            return {"embedding": of_rows.function(*ids)["embeddings"][:, 0]}
 
-        return Signature(call, id_inputs(2 + self._in_windows))
+        return Signature(call, inputs)
 
 
 def build_network(

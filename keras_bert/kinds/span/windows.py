@@ -12,6 +12,7 @@ from keras_bert.kinds.examples import IGNORED
 from keras_bert.kinds.fields import numbered
 from keras_bert.kinds.settings import SpanSettings
 from keras_bert.tasks.base import Row
+from keras_bert.text.packing import pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.windows import WindowLayout, lay_out_windows
 from keras_bert.text.words import clean_text
@@ -83,46 +84,38 @@ def cut_windows(
     tokens = _locate_tokens(tokenizer, contexts)
     ids = tokens.pop("ids")
     num_tokens = tf.gather(ids.row_lengths(), context_of_row)
+    num_separators = tokenizer.settings.pair_separators
+    room = settings.max_seq_length - 2 - num_separators
     layout = lay_out_windows(
         num_tokens,
-        size=settings.max_seq_length
-        - 2
-        - tokenizer.settings.pair_separators
-        - question_ids.row_lengths(),
+        size=room - question_ids.row_lengths(),
         step=settings.doc_stride,
         last_is_full=False,
     )
     rows = layout.text_numbers
     places = layout.places(tf.gather(ids.row_starts(), context_of_row))
-    cls, sep = (
-        tf.ragged.range(tf.ones_like(rows, tf.int32)) + special
-        for special in (tokenizer.cls_id, tokenizer.sep_id)
+    question_ids = tf.gather(question_ids, rows)
+    packed = pack_segments(
+        [question_ids, tf.gather(ids.values, places)],
+        max_seq_length=settings.max_seq_length,
+        cls_id=tokenizer.cls_id,
+        sep_id=tokenizer.sep_id,
+        settings=tokenizer.settings,
     )
-    context_ids = tf.concat([_take(ids, places), sep], axis=1)
-    between = [sep] * tokenizer.settings.pair_separators
-    question_ids = tf.concat(
-        [cls, tf.gather(question_ids, rows), *between], axis=1
-    )
+    num_before = 1 + question_ids.row_lengths() + num_separators
+    before = tf.zeros_like(tf.ragged.range(num_before), tf.int32) - 1
 
     def around(values: tf.RaggedTensor) -> tf.RaggedTensor:
-        no_question = tf.zeros_like(question_ids) - 1
-        return tf.concat([no_question, values, tf.zeros_like(sep) - 1], axis=1)
+        return tf.concat([before, values, before[:, :1]], axis=1)
 
     numbers = tf.ragged.range(layout.starts, layout.ends)
     return Windows(
         rows=rows,
         truncated=truncated,
-        input_ids=tf.concat([question_ids, context_ids], axis=1),
-        segment_ids=tf.concat(
-            [
-                tf.zeros_like(question_ids),
-                tf.ones_like(context_ids) * tokenizer.settings.second_segment,
-            ],
-            axis=1,
-        ),
+        **packed.features,
         context_tokens=around(tf.cast(numbers, tf.int32)),
         is_max_context=around(_is_max_context(numbers, layout, num_tokens)),
-        **{n: around(_take(x, places)) for n, x in tokens.items()},
+        **{n: around(tf.gather(x.values, places)) for n, x in tokens.items()},
     )
 
 
@@ -266,12 +259,6 @@ def _is_max_context(
     )
     is_first = windows == tf.gather(first, tokens)
     return numbers.with_flat_values(tf.cast(is_first, tf.int32))
-
-
-def _take(values: tf.RaggedTensor, places: tf.RaggedTensor) -> tf.RaggedTensor:
-    return places.with_flat_values(
-        tf.gather(values.flat_values, places.flat_values)
-    )
 
 
 def _answer_tokens(

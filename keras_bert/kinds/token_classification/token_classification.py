@@ -49,7 +49,6 @@ from keras_bert.training.objectives import Objective
 
 # A CRF chooses the labels of this many texts at a time, padded to the longest.
 _ROWS_PER_CALL = 256
-_ENDS = ("E-", "S-")
 # A character between two letters.
 _INNER = re.compile(r"(?<=[^\W\d_])[^\w\s](?=[^\W\d_])")
 
@@ -140,20 +139,20 @@ class TokenClassification(Kind):
         }
         # The label ids of the later parts of a word; no part follows E- and S-.
         tags = [self._plain_tags[label] for label in spec.labels]
-        ids = {tag: i for i, tag in enumerate(tags) if tag[:2] not in _ENDS}
+        ids = {x: i for i, x in enumerate(tags) if x[:2] not in ("E-", "S-")}
         inside = [tag.replace("B-", "I-", 1) for tag in tags]
         self._inside_ids = np.array([ids.get(x, IGNORED) for x in inside])
-        self._has_crf = spec.settings.crf
         # The number of rows before the logits in the network's output.
-        self._num_transitions = len(spec.labels) if self._has_crf else 0
-        if self._has_crf:
+        self._num_transitions = 0
+        if spec.settings.crf:
+            self._num_transitions = len(spec.labels)
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
             self.objectives = {"chain": objective}
 
     def build_model(self, bert_config: BertConfig) -> keras.Model:
-        num_labels = len(self.spec.labels)
+        num_labels, crf = len(self.spec.labels), self.spec.settings.crf
         return build_token_classifier(
-            bert_config, num_labels=num_labels, crf=self._has_crf
+            bert_config, num_labels=num_labels, crf=crf
         )
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
@@ -176,7 +175,8 @@ class TokenClassification(Kind):
         (field,) = self.spec.text_fields
         if not labeled and rows and field not in rows[0] and "text" in rows[0]:
             fields.check_texts(rows, ["text"])
-            tokens = self._tokens(tf.constant([row["text"] for row in rows]))
+            texts = tf.constant([row["text"] for row in rows])
+            tokens = Tokens.of_texts(texts, self._word_starts)
         else:
             tokens = Tokens.of_words(self._words(rows), self.tokenizer)
         windows = self._windows(tokens)
@@ -267,7 +267,7 @@ class TokenClassification(Kind):
             text = tf.strings.unicode_transcode(
                 text, "UTF-8", "UTF-8", errors="ignore"
             )
-            tokens = self._tokens(text)
+            tokens = Tokens.of_texts(text, self._word_starts)
             _, _, entities, read = self._read(model, tokens)
             starts, ends = tokens.locate(entities)
             texts = tf.strings.substr(
@@ -324,7 +324,7 @@ class TokenClassification(Kind):
         self, words: tf.RaggedTensor, transitions: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns labels and scores [W] of words for logits [B, (words), L]."""
-        if not self._has_crf:
+        if not self.spec.settings.crf:
             scores = tf.nn.softmax(words.values)
             label_ids = tf.argmax(words.values, axis=-1)
             return label_ids, tf.reduce_max(scores, axis=-1)
@@ -351,15 +351,9 @@ class TokenClassification(Kind):
 
     @functools.cached_property
     def _word_starts(self) -> WordStarts:
-        return WordStarts(self.tokenizer, self.spec.settings.entity_grouping)
-
-    def _tokens(self, texts: tf.Tensor) -> Tokens:
-        return Tokens.of_texts(
-            texts,
-            self.tokenizer,
-            self._word_starts,
-            self.spec.settings.inner_punctuation or "",
-        )
+        settings = self.spec.settings
+        inner = settings.inner_punctuation or ""
+        return WordStarts(self.tokenizer, settings.entity_grouping, inner)
 
     def _windows(self, tokens: Tokens) -> WordWindows:
         size = self.spec.settings.max_seq_length
@@ -380,7 +374,7 @@ class TokenClassification(Kind):
         is_read = self._windows(in_text).is_read
         labels = np.full(is_read.values.shape, IGNORED, "int32")
         # For a CRF, 0 marks a token that is not a word, and labels begin at 1.
-        ids += self._has_crf & (ids != IGNORED)
+        ids += self.spec.settings.crf & (ids != IGNORED)
         labels[is_read.values.numpy()] = ids
         return is_read.with_values(tf.constant(labels))
 

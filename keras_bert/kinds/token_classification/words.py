@@ -21,13 +21,23 @@ class WordStarts:
     a space. With "words", a word also begins at a punctuation mark and after
     it; with a BERT tokenizer, it always does.
 
+    Two words of a text count as one if a character of `inner_punctuation`,
+    without spaces around it, is between them; not so with "simple".
+
     Reading a vocabulary takes up to a second: make one object for all texts.
     """
 
-    def __init__(self, tokenizer: BertTokenizer, grouping: str):
-        self.grouping = grouping
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        grouping: str,
+        inner_punctuation: str = "",
+    ):
+        self.tokenizer = tokenizer
         inside = np.array(tokenizer.continues_word)
         self._begins = ~inside | (grouping == "simple")
+        inner = {*inner_punctuation} if grouping != "simple" else set()
+        self._joins = np.array([piece in inner for piece in tokenizer.vocab])
         self._opens = self._closes = None
         json = tokenizer.json
         if grouping == "words" and json and not json.is_of_bert:
@@ -45,6 +55,21 @@ class WordStarts:
             begins |= tf.gather(self._opens, ids.values)
             begins |= tf.concat([[False], closes], axis=0)[:-1]
         return ids.with_values(begins)
+
+    def of_text(self, tokens: TokensWithOffsets) -> tf.RaggedTensor:
+        """Like a call, for tokens that inner punctuation may join."""
+        begins = self(tokens.ids)
+        if not self._joins.any():
+            return begins
+        ids, rows = tokens.ids.values, tokens.ids.value_rowids()
+        starts, ends = tokens.start_chars.values, tokens.end_chars.values
+        touch = (starts[1:] == ends[:-1]) & (rows[1:] == rows[:-1])
+        # There may be no token at all.
+        before = tf.concat([[False], touch], axis=0)[: tf.size(ids)]
+        after = tf.concat([touch, [False]], axis=0)[: tf.size(ids)]
+        is_inner = tf.gather(self._joins, ids) & before & after
+        joined = tf.concat([[False], is_inner], axis=0)[: tf.size(ids)]
+        return begins.with_values(begins.values & ~is_inner & ~joined)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,25 +112,13 @@ class Tokens:
         return cls(ids, begins_word, words)
 
     @classmethod
-    def of_texts(
-        cls,
-        texts: tf.Tensor,
-        tokenizer: BertTokenizer,
-        word_starts: WordStarts,
-        inner_punctuation: str = "",
-    ) -> Self:
-        """Returns the tokens of strings [B], and where their words begin.
-
-        Two words count as one if a character of `inner_punctuation`, without
-        spaces around it, is between them.
-        """
+    def of_texts(cls, texts: tf.Tensor, word_starts: WordStarts) -> Self:
+        """Returns the tokens of strings [B], and where their words begin."""
+        tokenizer = word_starts.tokenizer
         tokens = tokenizer.tokenize_with_offsets(texts)
         if tokenizer.json and not tokenizer.json.is_of_bert:
             tokens = _without_spaces(tokens, texts)
-        begins_word = word_starts(tokens.ids)
-        if inner_punctuation and word_starts.grouping != "simple":
-            joined = _joined(tokens, tokenizer, inner_punctuation)
-            begins_word = begins_word.with_values(begins_word.values & ~joined)
+        begins_word = word_starts.of_text(tokens)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
@@ -160,21 +173,6 @@ def _without_spaces(
         start_bytes=tokens.start_bytes + moved,
         start_chars=tokens.start_chars + moved,
     )
-
-
-def _joined(
-    tokens: TokensWithOffsets, tokenizer: BertTokenizer, inner_punctuation: str
-) -> tf.Tensor:
-    """Returns which tokens belong to the word before them, bool [tokens]."""
-    joins = [piece in {*inner_punctuation} for piece in tokenizer.vocab]
-    ids, rows = tokens.ids.values, tokens.ids.value_rowids()
-    starts, ends = tokens.start_chars.values, tokens.end_chars.values
-    touch = (starts[1:] == ends[:-1]) & (rows[1:] == rows[:-1])
-    # There may be no token at all.
-    before = tf.concat([[False], touch], axis=0)[: tf.size(ids)]
-    after = tf.concat([touch, [False]], axis=0)[: tf.size(ids)]
-    is_inner = tf.gather(tf.constant(joins), ids) & before & after
-    return is_inner | tf.concat([[False], is_inner], axis=0)[: tf.size(ids)]
 
 
 class WordWindows(NamedTuple):

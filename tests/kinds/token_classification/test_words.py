@@ -42,8 +42,8 @@ def test_words_of_tokenizers_that_mark_spaces(shared, name):
     assert of_words.ids.to_list() == tokenizer([text]).to_list()
 
     def begins(grouping, text=text, joins=""):
-        starts = WordStarts(tokenizer, grouping)
-        tokens = Tokens.of_texts([text], tokenizer, starts, joins)
+        starts = WordStarts(tokenizer, grouping, joins)
+        tokens = Tokens.of_texts([text], starts)
         starts = tokens.offsets.start_chars.values[tokens.begins_word.values]
         return starts.numpy().tolist()
 
@@ -68,7 +68,7 @@ def test_a_piece_of_mpnet_with_the_mark_for_the_inside_begins_no_word(
 ):
     tokenizer = load_tokenizer(shared / "golden/other_tokenizers/mpnet")
     text = "Unbelievable Wojciechowski (plays)"
-    tokens = Tokens.of_texts([text], tokenizer, WordStarts(tokenizer, grouping))
+    tokens = Tokens.of_texts([text], WordStarts(tokenizer, grouping))
     pieces = np.array(tokenizer.tokens(tokens.ids.values))
     begins = tokens.begins_word.values.numpy()
     assert {*pieces[~begins]} == {"##j", "##cie", "##cho", "##wski"}
