@@ -50,8 +50,8 @@ class HubConfig:
         if root and not sentence_transformers.is_cross_encoder(root):
             return SENTENCE_TRANSFORMER
         names = self.values.get("architectures")
-        is_named = isinstance(names, list) and names
-        return as_of_bert(str(names[0])) if is_named else ""
+        name = str(names[0]) if isinstance(names, list) and names else ""
+        return as_of_bert(name)
 
     def max_seq_length(
         self, bert_config: BertConfig, task: str = "sequence-classification"

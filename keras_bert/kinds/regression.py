@@ -162,7 +162,6 @@ class Reranker(Regression):
         heads=Regression.hub.heads,
         problem_type=RANKING,
         text_fields=("query", "document"),
-        activations=tuple(_ACTIVATIONS.values()),
         read_settings=_read_settings,
         further_values=_activation,
     )

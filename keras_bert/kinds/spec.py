@@ -17,7 +17,6 @@ from keras_bert.kinds.settings import KindSettings
 from keras_bert.tasks.base import Task
 from keras_bert.text.tokenizer import BertTokenizer
 
-_TASK = "task.json"
 _TASK_TYPES = {"kind": str, "settings": dict} | dict.fromkeys(
     ("text_fields", "labels", "metrics"), list
 )
@@ -70,7 +69,7 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
     have.
     """
     if checkpoint.task:
-        return read_spec(checkpoint.folder / _TASK)
+        return read_spec(checkpoint.folder / "task.json")
     kind = _kind_of(checkpoint)
     assert kind is not None
     hub, config = kind.hub, HubConfig(checkpoint)

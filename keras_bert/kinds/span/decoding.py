@@ -229,7 +229,7 @@ def _n_best(
     if settings.answers_may_be_missing:
         rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
         n_best.insert(rank, ("", null))
-        # The empty answer is added to the best ones if it is worse than all.
+        # An empty answer that is worse than all others is added to them.
         n_best = n_best[: max(settings.n_best_size, rank + 1)]
     elif not n_best:
         n_best = [("", null)]

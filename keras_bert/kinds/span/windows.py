@@ -95,6 +95,7 @@ def cut_windows(
     rows = layout.text_numbers
     places = layout.places(tf.gather(ids.row_starts(), context_of_row))
     question_ids = tf.gather(question_ids, rows)
+    # Each window fits, so nothing is truncated.
     packed = pack_segments(
         [question_ids, tf.gather(ids.values, places)],
         max_seq_length=settings.max_seq_length,

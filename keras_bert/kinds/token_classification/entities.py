@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_table
@@ -106,14 +107,24 @@ def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
     return split
 
 
-def misspelt_tags(labels: Sequence[str]) -> list[str]:
-    """Returns labels that count as types of their own, but look misspelt."""
-    return [
-        label
-        for label, (_, kind) in split_tags(labels).items()
-        if label == kind
-        and (_MISSPELT.fullmatch(label) or f"B{label[1:]}" in labels)
+def warn_of_types(labels: Sequence[str]) -> None:
+    """Warns if labels that count as types are numbers, or look misspelt."""
+    if all(label.isdecimal() for label in labels):
+        logging.warning(
+            "The labels are numbers, so each word counts as an entity; give "
+            "names such as O and B-PER: [[names[i] for i in tags] for tags in "
+            "labels]."
+        )
+    types = [x for x, (_, kind) in split_tags(labels).items() if x == kind]
+    misspelt = [
+        x for x in types if _MISSPELT.fullmatch(x) or f"B{x[1:]}" in labels
     ]
+    if misspelt:
+        logging.warning(
+            "The labels %s count as entity types of their own; write tags such "
+            "as O, B-PER and I-PER to join words into entities.",
+            ", ".join(misspelt),
+        )
 
 
 # The metrics of the script conlleval, which counts whole entities. The tags

@@ -11,7 +11,6 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from absl import logging
 from keras import ops
 
 from keras_bert.checkpoints.heads import CRF, TOKEN_CLASSIFIER
@@ -29,8 +28,8 @@ from keras_bert.kinds.token_classification.entities import (
     METRICS,
     Entities,
     find_entities,
-    misspelt_tags,
     split_tags,
+    warn_of_types,
     write_entity_types,
 )
 from keras_bert.kinds.token_classification.words import (
@@ -120,18 +119,7 @@ class TokenClassification(Kind):
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
-        if all(label.isdecimal() for label in spec.labels):
-            logging.warning(
-                "The labels are numbers, so each word counts as an entity; "
-                "give names such as O and B-PER: [[names[i] for i in tags] for "
-                "tags in labels]."
-            )
-        if misspelt := misspelt_tags(spec.labels):
-            logging.warning(
-                "The labels %s count as entity types of their own; write "
-                "tags such as O, B-PER and I-PER to join words into entities.",
-                ", ".join(misspelt),
-            )
+        warn_of_types(spec.labels)
         # The labels in IOBES, whatever their own scheme is.
         self._plain_tags = {
             label: f"{place}-{type_}" if type_ else label

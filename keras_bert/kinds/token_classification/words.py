@@ -22,7 +22,8 @@ class WordStarts:
     it; with a BERT tokenizer, it always does.
 
     Two words of a text count as one if a character of `inner_punctuation`,
-    without spaces around it, is between them; not so with "simple".
+    without spaces around it, is between them. With "simple", no words are
+    joined.
 
     Reading a vocabulary takes up to a second: make one object for all texts.
     """
@@ -56,8 +57,8 @@ class WordStarts:
             begins |= tf.concat([[False], closes], axis=0)[:-1]
         return ids.with_values(begins)
 
-    def of_text(self, tokens: TokensWithOffsets) -> tf.RaggedTensor:
-        """Like a call, for tokens that inner punctuation may join."""
+    def in_texts(self, tokens: TokensWithOffsets) -> tf.RaggedTensor:
+        """Like a call, for texts, where inner punctuation joins words."""
         begins = self(tokens.ids)
         if not self._joins.any():
             return begins
@@ -118,7 +119,7 @@ class Tokens:
         tokens = tokenizer.tokenize_with_offsets(texts)
         if tokenizer.json and not tokenizer.json.is_of_bert:
             tokens = _without_spaces(tokens, texts)
-        begins_word = word_starts.of_text(tokens)
+        begins_word = word_starts.in_texts(tokens)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
