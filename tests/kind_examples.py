@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from keras_bert.config import BertConfig
 from keras_bert.export.finetuned import export_finetuned
@@ -64,6 +65,14 @@ def export(model: keras.Model, kind: Kind, export_dir: Path) -> Path:
         bert_config=BertConfig.from_name("bert_tiny"),
         training={},
     )
+
+
+def assert_answers(outputs, answers, atol=1e-5):
+    """Compares the numbers that a signature returns with answers to rows."""
+    assert outputs.keys() == answers[0].keys()
+    for name, values in outputs.items():
+        expected = [answer[name] for answer in answers]
+        np.testing.assert_allclose(values, expected, atol=atol)
 
 
 def serve(

@@ -39,7 +39,6 @@ def test_metrics():
     assert matthews([0, 1, 2, 0], [0, 1, 2, 1]) == pytest.approx(0.7)
 
 
-@pytest.mark.pictures
 def test_reports(build, tmp_path):
     kind = build(text_fields=("left", "right"))
     labels = ["no", "yes", "maybe", "yes"]
@@ -66,5 +65,4 @@ def test_reports(build, tmp_path):
         "yes\tmaybe\t0.7000\tl3\tr3\n"
         "no\tyes\t0.5000\tl0\tr0\n"
     )
-    png = (tmp_path / "confusion_matrix.png").read_bytes()
-    assert png.startswith(b"\x89PNG")
+    assert (tmp_path / "confusion_matrix.png").exists()

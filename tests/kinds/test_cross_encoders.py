@@ -5,21 +5,21 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from conftest import randomize
 from kind_examples import make_kind
 
 import keras_bert
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.predict.served_model import ServedModel
+from keras_bert.kinds.spec import find_spec
 
-ACTIVATION = "torch.nn.modules.{}".format
-IDENTITY, SIGMOID = (
-    ACTIVATION("linear.Identity"),
-    ACTIVATION("activation.Sigmoid"),
-)
+IDENTITY = "torch.nn.modules.linear.Identity"
+SIGMOID = "torch.nn.modules.activation.Sigmoid"
 CONFIG = "config_sentence_transformers.json"
+NETWORK = "sentence_bert_config.json"
 MODULE = "sentence_transformers.base.modules.transformer.Transformer"
 # What release 6.2 writes.
 FILES = {
@@ -31,7 +31,7 @@ FILES = {
         "model_type": "CrossEncoder",
         "prompts": {},
     },
-    "sentence_bert_config.json": {
+    NETWORK: {
         "transformer_task": "sequence-classification",
         "modality_config": {
             "text": {"method": "forward", "method_output_name": "logits"}
@@ -84,27 +84,34 @@ def _with(name, **changes):
     return {**FILES, name: FILES[name] | changes}
 
 
-@pytest.mark.usefixtures("eagerly")
-def test_each_release_says_the_activation(ours, write):
-    logits = _scores(ours[0])
-    probabilities = (1 / (1 + np.exp(-np.array(logits)))).tolist()
+def test_each_release_says_the_activation(write):
     without_modules = {CONFIG: FILES[CONFIG]}
     in_config = {"sentence_transformers": {"activation_fn": IDENTITY}}
     old = {"sbert_ce_default_activation_function": IDENTITY}
     sigmoid = _with(CONFIG, activation_fn=SIGMOID)
-    for folder, expected in (
-        (write(FILES), logits),
-        (write(without_modules), logits),
-        (write({}, **in_config), logits),
-        (write({}, **old), logits),
-        (write({}), probabilities),
-        (write(sigmoid), probabilities),
-        (write(sigmoid, **in_config), probabilities),
+    for folder, activation in (
+        (write(FILES), "linear"),
+        (write(without_modules), "linear"),
+        (write({}, **in_config), "linear"),
+        (write({}, **old), "linear"),
+        (write({}), "sigmoid"),
+        (write(sigmoid), "sigmoid"),
+        (write(sigmoid, **in_config), "sigmoid"),
     ):
-        loaded = keras_bert.load_finetuned(folder)
-        assert loaded.kind.name == "reranker"
-        assert _scores(loaded) == pytest.approx(expected, abs=1e-5)
-    ranked = keras_bert.load_finetuned(write(FILES)).rank(*_rank(PAIRS))
+        checkpoint = Checkpoint.of(folder)
+        spec = find_spec(checkpoint, checkpoint.config)
+        assert spec.kind == "reranker"
+        assert spec.settings.score_activation == activation
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_score_is_a_logit_or_its_sigmoid(ours, write):
+    logits = _scores(ours[0])
+    linear, sigmoid = map(keras_bert.load_finetuned, (write(FILES), write({})))
+    assert _scores(linear) == pytest.approx(logits, abs=1e-5)
+    probabilities = (1 / (1 + np.exp(-np.array(logits)))).tolist()
+    assert _scores(sigmoid) == pytest.approx(probabilities, abs=1e-5)
+    ranked = linear.rank(*_rank(PAIRS))
     assert [x["score"] for x in ranked] == sorted(logits, reverse=True)
 
 
@@ -121,15 +128,17 @@ def test_a_prompt_comes_before_the_first_text(ours, write, tmp_path):
     expected = _scores(ours[0], with_prompt)
     assert _scores(model) == expected
     assert expected != _scores(ours[0])
-    model.export(tmp_path / "served")
-    rows = [dict(zip(("query", "document"), x, strict=True)) for x in PAIRS]
-    served = ServedModel(tmp_path / "served").answer(rows)
-    assert [x["score"] for x in served] == pytest.approx(expected, abs=1e-5)
+    serve = model.kind.signatures(model.model)["serving_default"].function
+    columns = map(tf.constant, zip(*PAIRS, strict=True))
+    assert serve(*columns)["score"].numpy() == pytest.approx(expected, abs=1e-5)
     with pytest.raises(InputError, match="puts a prompt before a text"):
         model.explain(PAIRS[0])
     with pytest.raises(InputError, match="no place for the prompt 'a film '"):
         convert_checkpoint(folder, tmp_path / "converted", "huggingface")
-    rows = [row | {"label": i} for i, row in enumerate(rows)]
+    rows = [
+        {"query": query, "document": other, "label": i}
+        for i, (query, other) in enumerate(PAIRS)
+    ]
     task = keras_bert.Task(
         kind="reranker",
         text_fields=("query", "document"),
@@ -144,49 +153,48 @@ def test_a_prompt_comes_before_the_first_text(ours, write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("name", "changes", "message"),
     [
+        (CONFIG, {"activation_fn": "torch.nn.Tanh"}, "activation 'torch.nn.T"),
+        (CONFIG, {"truncate_dim": 3}, "truncate_dim: 3, but .* files wit"),
         (
-            _with(CONFIG, activation_fn="torch.nn.Tanh"),
-            "activation 'torch.nn.T",
-        ),
-        (_with(CONFIG, truncate_dim=3), "truncate_dim: 3, but .* files wit"),
-        (
-            _with(CONFIG, model_type="SparseEncoder", activation_fn=None),
+            CONFIG,
+            {"model_type": "SparseEncoder", "activation_fn": None},
             "model_type: 'SparseEncoder', but .* only 'SentenceTransformer'",
         ),
-        (_with(CONFIG, speed=3), "speed: 3, but .* only files without it"),
+        (CONFIG, {"speed": 3}, "speed: 3, but .* only files without it"),
         (
-            {**FILES, "modules.json": FILES["modules.json"] * 2},
-            "with the modules Transformer, Transformer, but this pack",
-        ),
-        (
-            _with("sentence_bert_config.json", transformer_task="fill-mask"),
+            NETWORK,
+            {"transformer_task": "fill-mask"},
             "transformer_task: 'fill-mask', but .* 'sequence-classification'",
         ),
         (
-            _with("sentence_bert_config.json", model_args={"num_labels": 3}),
+            NETWORK,
+            {"model_args": {"num_labels": 3}},
             "model_args: {'num_labels': 3}, but .* only files without it",
         ),
         (
-            _with("sentence_bert_config.json", modality_config={"image": {}}),
+            NETWORK,
+            {"modality_config": {"image": {}}},
             "modality_config: {'image': {}}, but .* only {'text': ",
         ),
     ],
 )
-def test_what_is_not_known_is_refused(files, message, write):
+def test_what_is_not_known_is_refused(name, changes, message, write):
+    with pytest.raises(InputError, match=message):
+        keras_bert.load_finetuned(write(_with(name, **changes)))
+
+
+def test_a_second_module_is_refused(write):
+    files = {**FILES, "modules.json": FILES["modules.json"] * 2}
+    message = "with the modules Transformer, Transformer, but this pack"
     with pytest.raises(InputError, match=message):
         keras_bert.load_finetuned(write(files))
 
 
 def test_options_of_pytorch_change_nothing(write):
     options = {"model_args": {"torch_dtype": "float32"}, "unpad_inputs": None}
-    files = _with(
-        "sentence_bert_config.json",
-        **options,
-        max_seq_length=9,
-        tokenizer_args={},
-    )
+    files = _with(NETWORK, **options, max_seq_length=9, tokenizer_args={})
     loaded = keras_bert.load_finetuned(write(files))
     assert loaded.kind.spec.settings.max_seq_length == 9
 

@@ -96,8 +96,12 @@ def test_the_outputs_are_those_of_texts_in_rows_of_their_own(
     assert np.ptp(expected["logits"], axis=0).min() > 0.1
 
 
-def test_rows_of_several_texts_have_fewer_positions(config, monkeypatch):
-    model = build_classifier(config, num_labels=3)
+@pytest.fixture(scope="module")
+def model(config):
+    return build_classifier(config, num_labels=3)
+
+
+def test_rows_of_several_texts_have_fewer_positions(model, monkeypatch):
     shapes = []
     monkeypatch.setattr(
         "keras_bert.kinds.network_calls.call_in_pieces",
@@ -110,17 +114,16 @@ def test_rows_of_several_texts_have_fewer_positions(config, monkeypatch):
     assert shapes == [(1, 61)]
 
 
-def test_a_text_in_windows_needs_rows_of_its_own(config):
+def test_a_text_in_windows_needs_rows_of_its_own(model):
     ids = tf.ragged.constant([[2, 7, 3], [2, 3]], dtype=tf.int32)
     features = {"input_ids": ids, "segment_ids": tf.zeros_like(ids)}
-    model = pool_windows(build_classifier(config, num_labels=3), "mean")
     windows = {name: x[:, None] for name, x in features.items()}
-    assert call_on_texts(model)(windows)["logits"].shape == (2, 3)
+    call = call_on_texts(pool_windows(model, "mean"))
+    assert call(windows)["logits"].shape == (2, 3)
 
 
-def test_rows_of_a_piece_may_all_have_fewer_texts(config, monkeypatch):
+def test_rows_of_a_piece_may_all_have_fewer_texts(model, monkeypatch):
     """Of 11 texts in two rows, the first row has 5 and the second one 6."""
-    model = build_classifier(config, num_labels=3)
     monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 1)
     features = _texts([14] * 11)
     rows, _ = pack_texts(features)
@@ -128,8 +131,7 @@ def test_rows_of_a_piece_may_all_have_fewer_texts(config, monkeypatch):
     assert call_on_texts(model)(features)["logits"].shape == (11, 3)
 
 
-def test_the_layers_are_those_of_the_network(config):
-    model = build_classifier(config, num_labels=3)
+def test_the_layers_are_those_of_the_network(model):
     call = call_on_texts(model)
     features = _texts([4, 6])
     before = call(features)["logits"]
@@ -186,9 +188,8 @@ def test_choices_in_a_graph_for_any_number_of_choices():
     )
     def pack(lengths, num_choices):
         packed = pack_choices(_texts(lengths), num_choices)
-        return packed["input_mask"].to_tensor(), packed[
-            "cls_positions"
-        ].to_tensor()
+        names = ("input_mask", "cls_positions")
+        return [packed[name].to_tensor() for name in names]
 
     mask, begins = pack([2, 1, 1, 1], 4)
     assert mask.numpy().tolist() == [[[1, 1, 2, 3, 4]]]

@@ -21,6 +21,7 @@ from keras_bert.vectors.embedder import load_embedder
 TEXTS = ["a very good dog", "", "the fox", "lazy " * 12]
 PROMPTS = {"query": "good film : ", "document": "the ", "plain": ""}
 ACTIVATION = "torch.nn.modules.activation."
+MODULES = "sentence_transformers.base.modules"
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +56,9 @@ def _write_modules(checkpoint, weights, folder, activations, default=None):
     )
     modules = json.loads((folder / "modules.json").read_text())
     for i, activation in enumerate(activations):
-        name, (units, size) = (
-            f"{i + 2}_Dense",
-            weights[i]["linear.weight"].shape,
-        )
-        modules.append(
-            {
-                "path": name,
-                "type": "sentence_transformers.base.modules.dense.Dense",
-            }
-        )
+        name = f"{i + 2}_Dense"
+        units, size = weights[i]["linear.weight"].shape
+        modules.append({"path": name, "type": f"{MODULES}.dense.Dense"})
         values = {
             "in_features": size,
             "out_features": units,
@@ -75,24 +69,14 @@ def _write_modules(checkpoint, weights, folder, activations, default=None):
         }
         _write(folder, {f"{name}/config.json": values})
         save_file(weights[i], folder / name / "model.safetensors")
-    modules.append(
-        {
-            "path": "9_Normalize",
-            "type": "sentence_transformers.base.modules.normalize.Normalize",
-        }
-    )
+    last = {"path": "9_Normalize", "type": f"{MODULES}.normalize.Normalize"}
+    _write(folder, {"modules.json": [*modules, last]})
     prompts = {
         "prompts": PROMPTS,
         "default_prompt_name": default,
         "similarity_fn_name": "cosine",
     }
-    _write(
-        folder,
-        {
-            "modules.json": modules,
-            "config_sentence_transformers.json": prompts,
-        },
-    )
+    _write(folder, {"config_sentence_transformers.json": prompts})
     return folder
 
 
@@ -119,10 +103,9 @@ def vectors(checkpoint, weights):
 
     def vectors(texts):
         x = plain.embed(texts)
-        x = np.tanh(
-            x @ weights[0]["linear.weight"].T + weights[0]["linear.bias"]
-        )
-        x = x @ weights[1]["linear.weight"].T
+        dense, last = weights
+        x = np.tanh(x @ dense["linear.weight"].T + dense["linear.bias"])
+        x = x @ last["linear.weight"].T
         return x / np.linalg.norm(x, axis=1, keepdims=True)
 
     return vectors
@@ -132,11 +115,8 @@ def test_answers_equal_sentence_transformers(shared):
     folder = shared / "golden" / "hub_heads" / "embedder_prompts_dense"
     expected = json.loads((folder / "expected.json").read_text())
     embedder = load_embedder(folder)
-    for name, prompt_name in (
-        ("plain", None),
-        ("query", "query"),
-        ("document", "document"),
-    ):
+    for name in ("plain", "query", "document"):
+        prompt_name = None if name == "plain" else name
         found = embedder.embed(expected["texts"], prompt_name=prompt_name)
         np.testing.assert_allclose(found, expected[name], atol=1e-5)
 
@@ -187,13 +167,10 @@ def test_a_fingerprint_depends_on_prompts(embedder, monkeypatch):
     assert embedder.fingerprint() != before
 
 
-@pytest.mark.parametrize(
-    ("name", "ours"),
-    [(f"{ACTIVATION}ReLU", "relu"), (f"{ACTIVATION}GELU", "gelu_erf")],
-)
-def test_activations(checkpoint, weights, tmp_path, name, ours):
-    folder = _write_modules(checkpoint, weights, tmp_path / "m", [name])
-    assert load_embedder(folder).settings.dense == f"7:{ours}"
+def test_activations(checkpoint, weights, tmp_path):
+    names = [f"{ACTIVATION}ReLU", f"{ACTIVATION}GELU"]
+    folder = _write_modules(checkpoint, weights, tmp_path / "m", names)
+    assert load_embedder(folder).settings.dense == "7:relu,5:gelu_erf"
 
 
 def test_what_is_written_again_is_the_same_model(folder, embedder, tmp_path):
@@ -214,6 +191,7 @@ def finetuned(folder):
     return load_finetuned(folder)
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_loaded_model_answers_with_the_default_prompt(finetuned, embedder):
     rows = [{"text": TEXTS[0], "other_text": TEXTS[2]}]
     first, second = embedder.embed([TEXTS[0], TEXTS[2]])
@@ -221,26 +199,23 @@ def test_a_loaded_model_answers_with_the_default_prompt(finetuned, embedder):
     assert answer["similarity"] == pytest.approx(first @ second, abs=1e-5)
 
 
-def test_the_served_model_has_a_signature_for_each_prompt(
-    finetuned, embedder, tmp_path
-):
-    version = finetuned.export(tmp_path / "served")
-    loaded = tf.saved_model.load(str(version)).signatures
-    names = {"embed": None} | {f"embed_{name}": name for name in PROMPTS}
+@pytest.mark.usefixtures("eagerly")
+def test_there_is_a_signature_for_each_prompt(finetuned, embedder):
+    signatures = finetuned.kind.signatures(finetuned.model)
+    names = {"serving_default": None, "embed": None}
+    names |= {f"embed_{name}": name for name in PROMPTS}
+    assert signatures.keys() == {*names, "similarity"}
     for signature, name in names.items():
-        outputs = loaded[signature](text=tf.constant(TEXTS))
+        outputs = signatures[signature].function(tf.constant(TEXTS))
         expected = embedder.embed(TEXTS, prompt_name=name)
         np.testing.assert_allclose(outputs["embedding"], expected, atol=1e-5)
     first, second = embedder.embed(TEXTS[:2])
-    outputs = loaded["similarity"](
-        text=tf.constant(TEXTS[:1]), other_text=tf.constant(TEXTS[1:2])
-    )
+    texts = tf.constant(TEXTS)
+    outputs = signatures["similarity"].function(texts[:1], texts[1:2])
     np.testing.assert_allclose(
         outputs["similarity"], [first @ second], atol=1e-5
     )
-    description = json.loads((version / "assets" / "model.json").read_text())
-    assert description["prompts"] == PROMPTS
-    assert names.keys() <= description["signatures"].keys()
+    assert finetuned.kind.description()["prompts"] == PROMPTS
 
 
 ROWS = {
@@ -264,24 +239,21 @@ TASK = Task(
 )
 
 
+def _finetune(folder, tmp_path, settings=None, **changes):
+    config = FinetuningConfig(num_train_epochs=1, train_batch_size=2, **changes)
+    out = tmp_path / "out"
+    finetune(
+        TASK, tmp_path, out, checkpoint=folder, config=config, settings=settings
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lora_rank", [0, 2])
 def test_training_goes_on_with_what_the_model_is(
     folder, vectors, tmp_path, lora_rank, caplog
 ):
     """At a rate of nearly nothing, the vectors stay as they are."""
-    finetune(
-        TASK,
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=folder,
-        config=FinetuningConfig(
-            num_train_epochs=1,
-            train_batch_size=2,
-            learning_rate=1e-12,
-            lora_rank=lora_rank,
-        ),
-    )
+    _finetune(folder, tmp_path, learning_rate=1e-12, lora_rank=lora_rank)
     found = load_embedder(tmp_path / "out")
     assert found.settings.dense == "7:tanh,5:linear"
     expected = vectors([PROMPTS["query"] + text for text in TEXTS])
@@ -293,12 +265,6 @@ def test_training_goes_on_with_what_the_model_is(
 
 @pytest.mark.slow
 def test_what_the_model_is_can_be_replaced(folder, tmp_path):
-    finetune(
-        TASK,
-        tmp_path,
-        tmp_path / "out",
-        checkpoint=folder,
-        config=FinetuningConfig(num_train_epochs=1, train_batch_size=2),
-        settings={"dense": "", "prompts": "", "default_prompt_name": ""},
-    )
+    settings = {"dense": "", "prompts": "", "default_prompt_name": ""}
+    _finetune(folder, tmp_path, settings)
     assert load_embedder(tmp_path / "out").size == 12

@@ -2,8 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import randomize
-from kind_examples import make_kind, serve
+from kind_examples import make_kind
 
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
@@ -60,27 +59,3 @@ def test_metrics():
     # The correlation of a single row is undefined.
     for metric in metrics.values():
         assert math.isnan(metric([2.5], [1.0]))
-
-
-@pytest.mark.slow
-def test_the_served_model_answers_as_predict_does(config, vocab_file, tmp_path):
-    kind = make_kind("regression", vocab_file, config)
-    model = kind.build_model(config)
-    randomize(model, scale=1.0)
-    texts = ["a very good film", "the lazy dog !", "is it ?", "movie", "bad"]
-    rows = [{"text": text} for text in texts]
-    answers = FinetunedModel(model, kind, config).predict(rows)
-    _, least, _, largest, _ = sorted(answer["score"] for answer in answers)
-    kind = make_kind(
-        "regression", vocab_file, config, min_value=least, max_value=largest
-    )
-    answers = FinetunedModel(model, kind, config).predict(rows)
-    scores = [answer["score"] for answer in answers]
-    assert len(set(scores)) == 3
-    served = serve(model, kind, tmp_path).answer(rows)
-    assert [list(answer) for answer in served] == [
-        ["num_tokens", "score", "truncated"]
-    ] * 5
-    assert [answer["score"] for answer in served] == pytest.approx(
-        scores, abs=1e-5
-    )

@@ -1,5 +1,3 @@
-import struct
-
 import numpy as np
 import pytest
 from sklearn.metrics import ConfusionMatrixDisplay
@@ -55,17 +53,14 @@ def test_the_confusion_matrix_of_a_few_labels(tmp_path, drawn):
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.pictures
 def test_the_confusion_matrix_of_a_thousand_labels_is_small(tmp_path, drawn):
     random = np.random.default_rng(8)
     labels = tuple(f"label {i}" for i in range(1000))
     # The larger numbers are frequent.
     gold, predicted = (1000 * random.random((2, 5000)) ** 0.2).astype(int)
     write_confusion_matrix(tmp_path / "c.png", gold, predicted, labels)
-    header = (tmp_path / "c.png").read_bytes()[16:24]
-    width, height = struct.unpack(">II", header)
-    assert max(width, height) < 2700
     (display,) = drawn
+    assert max(display.figure_.get_size_inches()) < 22
     names, matrix = display.display_labels, display.confusion_matrix
     assert len(names) == 30
     counts = np.bincount(gold, minlength=1000)

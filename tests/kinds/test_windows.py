@@ -84,13 +84,8 @@ def test_windows_overlap_and_the_last_one_is_full(build):
     assert examples.features["input_ids"].to_list() == windows
     assert examples.rows.tolist() == [0, 1, 2, 3, 4]
     assert not examples.truncated.any()
-    assert [read["num_tokens"] for read in examples.truncation_info()] == [
-        32,
-        4,
-        2,
-        24,
-        8,
-    ]
+    read = examples.truncation_info()
+    assert [x["num_tokens"] for x in read] == [32, 4, 2, 24, 8]
 
 
 POOL = {
@@ -134,7 +129,7 @@ def test_a_text_gets_the_pooled_outputs_of_its_windows(
 
 def test_one_window_trains_as_without_windows(config, build):
     """The same loss and the same gradients, also with dropout."""
-    rows = [row for i, row in enumerate(rows_of(build())) if i in (1, 2, 4)]
+    rows = [rows_of(build())[i] for i in (1, 2, 4)]
     results = []
     for pooling in ("none", "mean", "max"):
         keras.utils.set_random_seed(7)
@@ -147,19 +142,11 @@ def test_one_window_trains_as_without_windows(config, build):
                 kind.objectives["logits"].loss(labels["logits"], logits)
             )
         gradients = tape.gradient(loss, model.trainable_variables)
-        results.append(
-            {"loss": loss.numpy()}
-            | {
-                weight.path: tf.convert_to_tensor(gradient).numpy()
-                for weight, gradient in zip(
-                    model.trainable_weights, gradients, strict=True
-                )
-            }
-        )
+        tensors = map(tf.convert_to_tensor, (loss, *gradients))
+        results.append([x.numpy() for x in tensors])
     for other in results[1:]:
-        assert other.keys() == results[0].keys()
-        for name, value in results[0].items():
-            np.testing.assert_array_equal(other[name], value, err_msg=name)
+        for found, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_an_empty_window_has_no_gradient(config, build):
@@ -167,7 +154,8 @@ def test_an_empty_window_has_no_gradient(config, build):
     for pooling in POOL:
         kind = build("regression", pooling)
         model = network(kind, config)
-        examples = kind.encode(rows_of(kind), labeled=False)
+        rows = [rows_of(kind)[i] for i in (0, 1, 3)]  # 4, 1 and 3 windows
+        examples = kind.encode(rows, labeled=False)
 
         def gradients(indices, model=model, examples=examples):
             features, *_ = examples.batch(tf.constant(indices))
@@ -178,19 +166,14 @@ def test_an_empty_window_has_no_gradient(config, build):
                 for x in tape.gradient(total, model.trainable_variables)
             ]
 
-        alone = [gradients([i]) for i in range(len(TEXTS))]
-        for together, *parts in zip(
-            gradients(list(range(len(TEXTS)))), *alone, strict=True
-        ):
+        alone = [gradients([i]) for i in range(3)]
+        for together, *parts in zip(gradients([0, 1, 2]), *alone, strict=True):
             np.testing.assert_allclose(together, sum(parts), atol=2e-4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["classification", "multilabel", "regression"])
-def test_the_served_model_answers_as_predict_does(
-    config, build, tmp_path, name
-):
-    kind = build(name, "max", max_num_windows=3)
+def test_the_served_model_answers_as_predict_does(config, build, tmp_path):
+    kind = build("regression", "max", max_num_windows=3)
     model = network(kind, config)
     rows = rows_of(kind)
     expected = FinetunedModel(model, kind, config).predict(rows)
@@ -198,24 +181,16 @@ def test_the_served_model_answers_as_predict_does(
     assert [x["num_tokens"] for x in expected] == [24, 4, 2, 24, 8]
     served = serve(model, kind, tmp_path)
     for answer, other in zip(served.answer(rows), expected, strict=True):
-        assert answer.keys() == other.keys()
-        for key, value in other.items():
-            if key in ("scores", "score"):
-                value = pytest.approx(value, abs=1e-6)
-            assert answer[key] == value
+        assert answer == pytest.approx(other, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["classification", "multilabel", "regression"])
-@pytest.mark.parametrize("to", ["huggingface", "google_tf1"])
-def test_a_format_without_windows_refuses_them(
-    config, build, tmp_path, name, to
-):
-    kind = build(name)
-    FinetunedModel(kind.build_model(config), kind, config).save(
-        tmp_path / "saved"
-    )
-    with pytest.raises(InputError, match="no windows, .* window_pooling=mean;"):
-        convert_checkpoint(tmp_path / "saved", tmp_path / "converted", to)
+def test_a_format_without_windows_refuses_them(config, build, tmp_path):
+    kind = build()
+    saved = tmp_path / "saved"
+    FinetunedModel(kind.build_model(config), kind, config).save(saved)
+    for to in ("huggingface", "google_tf1"):
+        with pytest.raises(InputError, match="no windows, .*_pooling=mean;"):
+            convert_checkpoint(saved, tmp_path / "converted", to)
 
 
 def test_batches_of_windows(build):
@@ -226,31 +201,26 @@ def test_batches_of_windows(build):
         [{"text": "fox " * n, "label": "no"} for n in lengths], labeled=True
     )
 
-    def shapes(**share):
-        batches = training_batches(
-            examples, batch_size=8, num_epochs=1, seed=1, **share
-        )
-        return [features["input_ids"].shape for features, *_ in batches]
-
-    def mask_of(batches):
+    def masks_of(batches):
         return [features["input_mask"].numpy() for features, *_ in batches]
 
-    masks = mask_of(
-        training_batches(examples, batch_size=8, num_epochs=1, seed=1)
-    )
+    def train(**share):
+        settings = {"batch_size": 8, "num_epochs": 1, "seed": 1}
+        return masks_of(training_batches(examples, **settings, **share))
+
+    masks = train()
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.85
-    widths = [shape[1:] for shape in shapes()]
     for number in range(2):
-        part = shapes(share=BatchShard(number, 2))
-        assert [shape[1:] for shape in part] == widths
+        part = train(share=BatchShard(number, 2))
+        assert [m.shape[1:] for m in part] == [m.shape[1:] for m in masks]
     batches, order = evaluation_batches(examples, batch_size=20)
-    masks = mask_of(batches)
+    masks = masks_of(batches)
     assert sorted(order) == list(range(90))
     assert sum(map(len, masks)) == 90
     assert max(len(m) * m.shape[1] for m in masks) <= 20
     assert max(map(len, masks)) > 8
     lone, _ = evaluation_batches(examples, batch_size=1)
-    assert [len(m) for m in mask_of(lone)] == [1] * 90
+    assert [len(m) for m in masks_of(lone)] == [1] * 90
 
 
 def test_wrong_settings(config, vocab_file, build):
@@ -267,7 +237,6 @@ def test_wrong_settings(config, vocab_file, build):
         ({"doc_stride": 0}, "doc_stride is 0, but must be above 0"),
         ({"max_num_windows": -2}, "max_num_windows is -2, but must be above"),
         ({"pooling": "sum"}, "window_pooling is 'sum', but must be one of"),
-        ({"max_seq_length": 2}, "max_seq_length is 2, but must be at least 4"),
     ):
         with pytest.raises(InputError, match=message):
             build(**settings)

@@ -56,19 +56,9 @@ def _cosent(scores, x, scale, left_out=()):
 def _triplet(x, margin):
     losses = []
     for anchor, positive, *negatives in x:
-        losses.append(
-            np.mean(
-                [
-                    max(
-                        0.0,
-                        _cosine(anchor, negative)
-                        - _cosine(anchor, positive)
-                        + margin,
-                    )
-                    for negative in negatives
-                ]
-            )
-        )
+        least = _cosine(anchor, positive) - margin
+        excess = [_cosine(anchor, negative) - least for negative in negatives]
+        losses.append(np.mean(np.maximum(excess, 0)))
     return losses
 
 

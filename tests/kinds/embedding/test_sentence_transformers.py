@@ -18,24 +18,14 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.vectors.embedder import load_embedder
 
 LIBRARY = "sentence_transformers.models"
+TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
+POOLING = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
 TEXTS = ["a very good dog", "the fox", "lazy " * 12]
 # What release 6.2 writes.
 NEW = {
     "modules.json": [
-        {
-            "idx": 0,
-            "name": "0",
-            "path": "",
-            "type": "sentence_transformers.base.modules.transformer"
-            ".Transformer",
-        },
-        {
-            "idx": 1,
-            "name": "1",
-            "path": "1_Pooling",
-            "type": "sentence_transformers.sentence_transformer.modules.pooling"
-            ".Pooling",
-        },
+        {"idx": 0, "name": "0", "path": "", "type": TRANSFORMER},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": POOLING},
     ],
     "1_Pooling/config.json": {
         "embedding_dimension": 12,
@@ -51,6 +41,12 @@ NEW = {
         "prompts": {"document": "", "query": ""},
         "similarity_fn_name": "cosine",
     },
+}
+NEW_SETTINGS = {
+    "pooling": "max",
+    "normalize": False,
+    "max_seq_length": 11,
+    "prompts": '{"document": "", "query": ""}',
 }
 
 
@@ -78,9 +74,14 @@ def _convert(checkpoint, folder, **settings):
 
 
 @pytest.fixture
-def new(checkpoint, tmp_path):
+def new(new_files, tmp_path):
+    return shutil.copytree(new_files, tmp_path / "new")
+
+
+@pytest.fixture(scope="module")
+def new_files(checkpoint, tmp_path_factory):
     """A folder as release 6.2 of sentence-transformers writes it."""
-    folder = tmp_path / "new"
+    folder = tmp_path_factory.mktemp("st") / "new"
     convert_checkpoint(checkpoint, folder, "huggingface")
     _write(folder, NEW)
     pieces = (folder / "vocab.txt").read_text().split()
@@ -93,11 +94,13 @@ def new(checkpoint, tmp_path):
     }
     (folder / "tokenizer.json").write_text(json.dumps(values))
     (folder / "vocab.txt").unlink()
-    tokenizer = _read(folder, "tokenizer_config.json")
-    _write(
-        folder, {"tokenizer_config.json": tokenizer | {"model_max_length": 11}}
-    )
+    _change_tokenizer(folder, model_max_length=11)
     return folder
+
+
+def _change_tokenizer(folder, **changes):
+    name = "tokenizer_config.json"
+    _write(folder, {name: _read(folder, name) | changes})
 
 
 def _check_model(folder, checkpoint, **settings):
@@ -127,20 +130,11 @@ def test_what_is_written_is_read(checkpoint, tmp_path, pooling, normalize):
 
 def test_the_files_are_those_of_released_models(checkpoint, tmp_path):
     folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    paths = ["", "1_Pooling", "2_Normalize"]
+    names = ["Transformer", "Pooling", "Normalize"]
     assert _read(folder, "modules.json") == [
-        {
-            "idx": i,
-            "name": str(i),
-            "path": path,
-            "type": f"sentence_transformers.models.{name}",
-        }
-        for i, (path, name) in enumerate(
-            [
-                ("", "Transformer"),
-                ("1_Pooling", "Pooling"),
-                ("2_Normalize", "Normalize"),
-            ]
-        )
+        {"idx": i, "name": str(i), "path": path, "type": f"{LIBRARY}.{name}"}
+        for i, (path, name) in enumerate(zip(paths, names, strict=True))
     ]
     pooling = _read(folder, "1_Pooling/config.json")
     assert pooling.pop("word_embedding_dimension") == 12
@@ -158,33 +152,16 @@ def test_the_files_are_those_of_released_models(checkpoint, tmp_path):
 
 
 def test_a_folder_of_a_new_release(new, checkpoint):
-    _check_model(
-        new,
-        checkpoint,
-        pooling="max",
-        normalize=False,
-        max_seq_length=11,
-        prompts='{"document": "", "query": ""}',
-    )
+    _check_model(new, checkpoint, **NEW_SETTINGS)
     assert load_pretrained(new, max_seq_length=16).tokenizer.vocab_size == 31
     # Without a length of its own, a tokenizer has a very large one.
-    tokenizer = _read(new, "tokenizer_config.json")
-    _write(
-        new, {"tokenizer_config.json": tokenizer | {"model_max_length": 1e30}}
-    )
+    _change_tokenizer(new, model_max_length=1e30)
     assert load_embedder(new).settings.max_seq_length == 16
 
 
 def test_our_own_format_keeps_the_pooling(new, checkpoint, tmp_path, caplog):
     convert_checkpoint(new, tmp_path / "ours", "keras")
-    _check_model(
-        tmp_path / "ours",
-        checkpoint,
-        pooling="max",
-        normalize=False,
-        max_seq_length=11,
-        prompts='{"document": "", "query": ""}',
-    )
+    _check_model(tmp_path / "ours", checkpoint, **NEW_SETTINGS)
     keep_layers(tmp_path / "ours", tmp_path / "shallow", [0])
     assert load_embedder(tmp_path / "shallow").settings.pooling == "max"
     assert "pooling" not in caplog.text
@@ -209,11 +186,7 @@ def test_a_folder_of_an_old_release(checkpoint, tmp_path):
 
 
 def test_text_may_be_lower_cased_before_the_tokenizer(new):
-    tokenizer = _read(new, "tokenizer_config.json")
-    _write(
-        new,
-        {"tokenizer_config.json": tokenizer | {"do_lower_case": False}},
-    )
+    _change_tokenizer(new, do_lower_case=False)
     assert not load_embedder(new).preprocessor.tokenizer.do_lower_case
     _write(new, {"sentence_bert_config.json": {"do_lower_case": True}})
     settings = load_embedder(new).preprocessor.tokenizer.settings
@@ -221,153 +194,105 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
 
 
 def test_the_file_of_an_old_release_names_the_family(new):
-    tokenizer = _read(new, "tokenizer_config.json")
     (new / "sentence_bert_config.json").unlink()
-    _write(
-        new,
-        {
-            "tokenizer_config.json": tokenizer | {"do_lower_case": False},
-            "sentence_xlm-roberta_config.json": {
-                "max_seq_length": 7,
-                "do_lower_case": True,
-            },
-            "sentence_xlnet_config.json": {"max_seq_length": 6},
-        },
-    )
+    _change_tokenizer(new, do_lower_case=False)
+    values = {"max_seq_length": 7, "do_lower_case": True}
+    _write(new, {"sentence_xlm-roberta_config.json": values})
+    _write(new, {"sentence_xlnet_config.json": {"max_seq_length": 6}})
     embedder = load_embedder(new)
     assert embedder.settings.max_seq_length == 7
     assert embedder.preprocessor.tokenizer.do_lower_case
 
 
-@pytest.mark.parametrize(
-    "name, values, message",
-    [
+DENSE = {"path": "2_Dense", "type": f"{LIBRARY}.Dense"}
+NORMALIZE = {"path": "3_Normalize", "type": f"{LIBRARY}.Normalize"}
+# The values of a file, and what is said about them.
+REFUSED = {
+    "modules.json": [
+        ({}, "modules.json is not a list; copy it again"),
+        ([], "has the modules \\(none\\), but only"),
+        ([{"path": ""}], "must have a type and a path; copy"),
         (
-            "modules.json",
-            [*NEW["modules.json"], {"path": "2_Dense", "type": "a.Dense"}],
+            [*NEW["modules.json"], DENSE | {"type": "a.Dense"}],
             "has the modules Transformer, Pooling, a.Dense, but only",
         ),
         (
-            "modules.json",
-            [{**NEW["modules.json"][0], "type": "custom_st.Transformer"}],
+            [{"path": "", "type": "custom_st.Transformer"}],
             "has the modules custom_st.Transformer, but only Transformer, Pool",
         ),
         (
-            "modules.json",
-            [
-                *NEW["modules.json"],
-                {"path": "2", "type": f"{LIBRARY}.Normalize"},
-                {"path": "3", "type": f"{LIBRARY}.Dense"},
-            ],
+            [*NEW["modules.json"], NORMALIZE, DENSE],
             "Pooling, Normalize, Dense, but only .* in this order",
         ),
+    ],
+    "1_Pooling/config.json": [
+        ([1], "config.json is not an object; copy"),
+        ({"pooling_mode": 3}, "the pooling 3, but it"),
+        ({"pooling_mode": "lasttoken"}, "asks for the pooling lasttoken, but"),
         (
-            "1_Pooling/config.json",
             {"pooling_mode": ["cls", "mean"]},
             "asks for the pooling cls and mean, but it must be one of cls",
         ),
         (
-            "1_Pooling/config.json",
             {"pooling_mode_weightedmean_tokens": True},
             "asks for the pooling pooling_mode_weightedmean_tokens, but",
         ),
-        (
-            "1_Pooling/config.json",
-            {"pooling_mode": "lasttoken"},
-            "asks for the pooling lasttoken, but",
-        ),
-        (
-            "config_sentence_transformers.json",
-            {"default_prompt_name": "p", "prompts": {"q": "query: "}},
-            "The model has no prompt 'p'; it has q",
-        ),
-        (
-            "config_sentence_transformers.json",
-            {"prompts": ["query: "]},
-            "prompts is .* but must be a string",
-        ),
-        (
-            "config_sentence_transformers.json",
-            {"prompts": {"query": None}},
-            "prompts is .* but must be a JSON object of names and texts",
-        ),
-        (
-            "config_sentence_transformers.json",
-            {"similarity_fn_name": "euclidean"},
-            "similarity_fn_name: 'euclidean', but .* only 'cosine' or 'd",
-        ),
-        (
-            "config_sentence_transformers.json",
-            {"truncate_dim": 5},
-            "has truncate_dim 5; remove it there, and give dimensions=5 to lo",
-        ),
-        (
-            "config_sentence_transformers.json",
-            {"model_type": "CrossEncoder"},
-            "names the architecture 'BertModel', so it is not a fine-tuned",
-        ),
-        (
-            "sentence_bert_config.json",
-            {"module_output_name": "sentence_embedding"},
-            "module_output_name: 'sentence_embedding', .* only 'token_emb",
-        ),
-        ("tokenizer.json", [3], "is not a tokenizer"),
-        ("modules.json", {}, "modules.json is not a list; copy it again"),
-        ("modules.json", [], "has the modules \\(none\\), but only"),
-        ("modules.json", [{"path": ""}], "must have a type and a path; copy"),
-        ("1_Pooling/config.json", [1], "config.json is not an object; copy"),
-        ("1_Pooling/config.json", {"pooling_mode": 3}, "the pooling 3, but it"),
-        (
-            "sentence_bert_config.json",
-            {"max_seq_length": "9"},
-            "max_seq_length is '9', but must be a whole number",
-        ),
     ],
-)
-def test_what_is_not_known_is_refused(new, name, values, message):
-    _write(new, {name: values})
-    with pytest.raises(InputError, match=message):
-        load_finetuned(new)
-
-
-@pytest.mark.parametrize(
-    "values, message",
-    [
-        (
-            {"activation_function": "torch.nn.SiLU"},
-            "has activation_function: 'torch.",
-        ),
+    "2_Dense/config.json": [
+        ({"activation_function": "torch.nn.SiLU"}, "activation_function: 'tor"),
         ({"use_residual": True}, "has use_residual: True, but .* only False;"),
         ({"module_input_name": "token_embeddings"}, "has module_input_name: '"),
         ({"module_output_name": "b"}, "has module_output_name: 'b', but thi"),
         ({"out_features": None}, "dense is 'None:tanh', but must be sizes abo"),
     ],
-)
-def test_dense_modules_that_are_not_known_are_refused(new, values, message):
-    module = {"path": "2_Dense", "type": f"{LIBRARY}.Dense"}
-    _write(
-        new,
-        {
-            "modules.json": [*NEW["modules.json"], module],
-            "2_Dense/config.json": {"out_features": 5, **values},
-        },
-    )
-    with pytest.raises(InputError, match=message):
-        load_embedder(new)
+    "config_sentence_transformers.json": [
+        (
+            {"default_prompt_name": "p", "prompts": {"q": "query: "}},
+            "The model has no prompt 'p'; it has q",
+        ),
+        (
+            {"similarity_fn_name": "euclidean"},
+            "similarity_fn_name: 'euclidean', but .* only 'cosine' or 'd",
+        ),
+        (
+            {"truncate_dim": 5},
+            "has truncate_dim 5; remove it there, and give dimensions=5 to lo",
+        ),
+        (
+            {"model_type": "CrossEncoder"},
+            "names the architecture 'BertModel', so it is not a fine-tuned",
+        ),
+    ],
+    "sentence_bert_config.json": [
+        (
+            {"module_output_name": "sentence_embedding"},
+            "module_output_name: 'sentence_embedding', .* only 'token_emb",
+        ),
+        ({"max_seq_length": "9"}, "max_seq_length is '9', but must be a whole"),
+    ],
+    "tokenizer.json": [([3], "is not a tokenizer")],
+}
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_a_pooling_without_the_prompt_is_refused(new, pooling):
-    """A prompt can be given to any model, even if its files have none.
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_known_is_refused(new, name):
+    if name == "2_Dense/config.json":
+        _write(new, {"modules.json": [*NEW["modules.json"], DENSE]})
+    for values, message in REFUSED[name]:
+        _write(new, {name: values})
+        with pytest.raises(InputError, match=message):
+            load_finetuned(new)
 
-    Release 6 takes the first token after the prompt as [CLS].
-    """
-    values = {"pooling_mode": pooling, "include_prompt": False}
+
+def test_a_pooling_without_the_prompt_is_refused(new):
+    """A prompt can be given to any model, even if its files have none."""
+    values = {"pooling_mode": "mean", "include_prompt": False}
     _write(new, {"1_Pooling/config.json": values})
     with pytest.raises(InputError, match="its pooling leaves out the"):
         load_embedder(new, prompts={"q": "the "})
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_dot_product_is_the_similarity_if_the_model_says_so(
     new, checkpoint
 ):

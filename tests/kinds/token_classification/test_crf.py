@@ -2,6 +2,7 @@
 
 import itertools
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -38,20 +39,11 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def kind(config, vocab_file):
-    return make_kind(
-        "token_classification",
-        vocab_file,
-        config,
-        labels=LABELS,
-        max_seq_length=6,
-        crf=True,
-    )
-
-
-@pytest.fixture
-def finetuned(kind, config):
+@pytest.fixture(scope="module")
+def finetuned(config, vocab_file):
+    settings = {"labels": LABELS, "max_seq_length": 6, "crf": True}
+    kind = make_kind("token_classification", vocab_file, config, **settings)
+    keras.utils.set_random_seed(12345)
     model = kind.build_model(config)
     randomize(model)
     # So that the answers depend on the words, and on the labels around them.
@@ -213,7 +205,7 @@ def test_it_learns(config, tmp_path):
     )
     assert model.evaluate(words, labels)["f1"] < 0.5
     config = FinetuningConfig(
-        num_train_epochs=10,
+        num_train_epochs=7,
         train_batch_size=8,
         learning_rate=0.003,
         head_learning_rate=0.05,

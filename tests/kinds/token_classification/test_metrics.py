@@ -1,3 +1,4 @@
+import csv
 import logging
 
 import numpy as np
@@ -21,25 +22,41 @@ def _score(vocab_file, config, labels, gold, predicted):
     return kind.score(rows, [{"tags": tags} for tags in predicted], METRICS)
 
 
-def test_the_figures_of_conlleval(shared, vocab_file, config):
+def test_the_figures_of_conlleval(shared, vocab_file, config, tmp_path):
     text = (shared / "golden" / "ner_conlleval.txt").read_text()
-    sentences = [
-        [line.split(" ") for line in block.splitlines()]
-        for block in text.strip().split("\n\n")
-    ]
-    gold = [[tag for _, tag, _ in lines] for lines in sentences]
-    predicted = [[tag for _, _, tag in lines] for lines in sentences]
-    labels = sorted({tag for tags in gold + predicted for tag in tags})
-    figures = _score(vocab_file, config, labels, gold, predicted)
+    rows, answers = [], []
+    for block in text.strip().split("\n\n"):
+        lines = [line.split(" ") for line in block.splitlines()]
+        words, gold, predicted = zip(*lines, strict=True)
+        rows.append({"words": words, "label": gold})
+        answers.append({"tags": predicted})
+    types = ("PER", "ORG", "LOC", "MISC")
+    labels = ("O", *(f"{prefix}-{name}" for name in types for prefix in "BI"))
+    kind = make_kind("token_classification", vocab_file, config, labels=labels)
+    figures = kind.score(rows, answers, METRICS)
     accuracy = figures.pop("accuracy")
     assert {name: round(100 * x, 2) for name, x in figures.items()} == {
         "precision": 63.13,
         "recall": 91.57,
         "f1": 74.73,
     }
-    num_right = sum(a == b for lines in sentences for _, a, b in lines)
-    num_words = sum(map(len, sentences))
-    assert accuracy == num_right / num_words
+    is_right = [
+        tag == found
+        for row, answer in zip(rows, answers, strict=True)
+        for tag, found in zip(row["label"], answer["tags"], strict=True)
+    ]
+    assert accuracy == np.mean(is_right)
+
+    kind.write_reports(tmp_path, rows, answers)
+    with (tmp_path / "entity_types.tsv").open() as file:
+        reader = csv.DictReader(file, delimiter="\t")
+        table = {row["type"]: row for row in reader}
+    assert {
+        name: round(100 * float(row["f1"]), 2) for name, row in table.items()
+    } == {"LOC": 78.27, "MISC": 63.72, "ORG": 76.15, "PER": 75.45, "all": 74.73}
+    assert table["all"]["precision"] == "0.6313"
+    assert table["PER"]["gold"] == "1617"
+    assert (tmp_path / "confusion_matrix.png").exists()
 
 
 # The places of a word: alone, the first, inside, the last one.
