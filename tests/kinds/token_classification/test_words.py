@@ -41,37 +41,37 @@ def test_words_of_tokenizers_that_mark_spaces(shared, name):
     of_words = Tokens.of_words(tf.ragged.constant([words]), tokenizer)
     assert of_words.ids.to_list() == tokenizer([text]).to_list()
 
-    def begins(grouping, text=text, joins=""):
-        starts = WordStarts(tokenizer, grouping, joins)
-        tokens = Tokens.of_texts([text], starts)
-        starts = tokens.offsets.start_chars.values[tokens.begins_word.values]
-        return starts.numpy().tolist()
+    def begins(word_starts, *texts):
+        tokens = Tokens.of_texts(texts or [text], word_starts)
+        starts = tokens.offsets.start_chars
+        return tf.ragged.boolean_mask(starts, tokens.begins_word).to_list()
 
     starts = np.cumsum([0, *(len(x) + 1 for x in words[:-1])]).tolist()
     # The space before a word, which some tokenizers count to it, is left out.
-    assert begins("first") == starts
-    in_words = begins("words")
+    assert begins(WordStarts(tokenizer, "first")) == [starts]
+    splits_marks = WordStarts(tokenizer, "words")
+    (in_words,) = begins(splits_marks)
     assert {*starts, text.index("W"), text.index("'")} <= {*in_words}
     assert text.index(")") in in_words
-    assert len(in_words) < len(begins("simple"))
+    (of_tokens,) = begins(WordStarts(tokenizer, "simple"))
+    assert len(in_words) < len(of_tokens)
     # A mark joins two words only if no space is beside it.
-    assert begins("words", "Bob. John lives", ".") == [0, 3, 5, 10]
-    assert begins("words", "Bob.John lives", ".") == [0, 9]
+    joins_points = WordStarts(tokenizer, "words", ".")
+    found = begins(joins_points, "Bob. John lives", "Bob.John lives")
+    assert found == [[0, 3, 5, 10], [0, 9]]
     assert of_words.begins_word.values.numpy().sum() == len(words)
-    in_text = of_words.of_text(WordStarts(tokenizer, "words"))
+    in_text = of_words.of_text(splits_marks)
     assert in_text.begins_word.values.numpy().sum() == len(in_words)
 
 
-@pytest.mark.parametrize("grouping", ["first", "words"])
-def test_a_piece_of_mpnet_with_the_mark_for_the_inside_begins_no_word(
-    shared, grouping
-):
+def test_a_piece_of_mpnet_with_the_mark_for_the_inside_begins_no_word(shared):
     tokenizer = load_tokenizer(shared / "golden/other_tokenizers/mpnet")
     text = "Unbelievable Wojciechowski (plays)"
-    tokens = Tokens.of_texts([text], WordStarts(tokenizer, grouping))
-    pieces = np.array(tokenizer.tokens(tokens.ids.values))
-    begins = tokens.begins_word.values.numpy()
-    assert {*pieces[~begins]} == {"##j", "##cie", "##cho", "##wski"}
+    for grouping in ("first", "words"):
+        tokens = Tokens.of_texts([text], WordStarts(tokenizer, grouping))
+        pieces = np.array(tokenizer.tokens(tokens.ids.values))
+        begins = tokens.begins_word.values.numpy()
+        assert {*pieces[~begins]} == {"##j", "##cie", "##cho", "##wski"}
 
 
 @pytest.mark.parametrize("max_seq_length", [4, 5, 6, 9, 14])
@@ -93,40 +93,26 @@ def test_each_word_is_read_in_the_window_with_the_most_around_it(
         tokenizer,
         max_seq_length,
     )
-    numbers = windows.text_numbers.numpy().tolist()
-    assert numbers == sorted(numbers)
+    numbers = windows.text_numbers.numpy()
+    assert numbers.tolist() == sorted(numbers)
     # A short text is one window; a long one has a window each half size.
     step = size // 2
     counts = [1 + max(0, -((size - n) // step)) for n in lengths]
     assert np.bincount(numbers).tolist() == counts
     for number, (text, begin) in enumerate(zip(texts, begins, strict=True)):
-        starts, rows, read = [], [], []
-        for n, window, is_read in zip(
-            numbers,
-            windows.input_ids.to_list(),
-            windows.is_read.to_list(),
-            strict=True,
-        ):
-            if n != number:
-                continue
-            assert (window[0], window[-1]) == (2, 3)
+        spans, read = [], []
+        for window, i in enumerate(np.flatnonzero(numbers == number)):
+            start = min(window * step, max(len(text) - size, 0))
+            part = text[start : start + size]
+            assert windows.input_ids[i].numpy().tolist() == [2, *part, 3]
+            spans.append((start, start + len(part)))
+            is_read = windows.is_read[i].numpy()
             assert not is_read[0] and not is_read[-1]
-            start = min(len(starts) * step, max(len(text) - size, 0))
-            assert window[1:-1] == text[start : start + size]
-            starts.append(start)
-            rows.append(len(window) - 2)
-            read += [
-                (start + i, len(starts) - 1)
-                for i, here in enumerate(is_read[1:-1])
-                if here
-            ]
+            read += [(start + x, window) for x in np.flatnonzero(is_read[1:-1])]
         # Every word is read once, in order.
         assert [place for place, _ in read] == np.flatnonzero(begin).tolist()
         for place, window in read:
-            around = [
-                min(place - start, start + length - 1 - place)
-                for start, length in zip(starts, rows, strict=True)
-            ]
+            around = [min(place - a, b - 1 - place) for a, b in spans]
             assert around[window] == max(around)
 
 
