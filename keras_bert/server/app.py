@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -45,7 +45,7 @@ class App:
 
     def __init__(
         self,
-        models: Mapping[str, ModelVersions],
+        models: dict[str, ModelVersions],
         config: ServerConfig,
         api_key: str | None = None,
     ):
@@ -95,12 +95,10 @@ class App:
         if self.state.is_stopping:
             # A later request on this connection would be lost.
             answer.headers["Connection"] = "close"
-        status, seconds = answer.status_code, time.monotonic() - start
-        record |= {"status": status, "seconds": round(seconds, 6)}
+        record["status"] = answer.status_code
+        record["seconds"] = round(time.monotonic() - start, 6)
         log("request", method=method, **record)
-        self.state.metrics.count_request(
-            record["model"], record["route"], status, seconds
-        )
+        self.state.metrics.count_request(record)
         return answer
 
     def _check_key(self, request: Request) -> None:
@@ -128,9 +126,8 @@ class App:
         if is_in_path:
             model, number = state.model_in_path(request)
         async with state.limits.body(request) as body:
-            values = await self._here_or_in_thread(
-                len(body), json_values.read_json, body
-            )
+            size = len(body)
+            values = await self._run(size, json_values.read_json, body)
             if not is_in_path:
                 name = request.query_params.get("model")
                 model = state.model_named(request, values.get("model", name))
@@ -143,14 +140,13 @@ class App:
             values["model"] = model.name
             with model.use(number) as version:
                 record["version"] = version.number
-                call = await self._here_or_in_thread(
-                    len(body), route.answer, values, version.servable
-                )
+                servable = version.servable
+                call = await self._run(size, route.answer, values, servable)
                 record["signature"] = call.name
                 with state.limits.texts(call.columns) as record["texts"]:
                     outputs = await self._outputs(request, model.name, call)
                 size = sum(x.size for x in outputs.values())
-                return await self._here_or_in_thread(size, call.write, outputs)
+                return await self._run(size, call.write, outputs)
 
     async def _outputs(self, request: Request, model: str, call: Call) -> Any:
         """Returns the model's outputs, computed along with other requests."""
@@ -167,9 +163,7 @@ class App:
             self.state.metrics.count_answer(model, call.name, submitted, part)
         return join_rows(call.function, answered)
 
-    async def _here_or_in_thread(
-        self, size: int, function: Callable, *args: Any
-    ) -> Any:
+    async def _run(self, size: int, function: Callable, *args: Any) -> Any:
         """Calls a function; if the size is large, in a thread."""
         if size < _LARGE:
             return function(*args)

@@ -101,12 +101,10 @@ class Limits:
 
     def _check_lengths(self, columns: Columns) -> None:
         limit = self._config.max_text_chars
-        num_chars = read_sizes(
-            columns, lambda x: len(x.decode(errors="ignore"))
-        )
-        for row in np.flatnonzero(num_chars > limit):
+        sizes = read_sizes(columns, lambda x: len(x.decode(errors="ignore")))
+        for row in np.flatnonzero(sizes > limit):
             raise Refusal(
-                f"Text {row + 1} has {num_chars[row]} characters, but the "
+                f"Text {row + 1} has {sizes[row]} characters, but the "
                 f"limit is {limit} (--max_text_chars); split it. A text "
                 "counts once for each of its endings.",
                 413,

@@ -1,7 +1,7 @@
 """The counters that Prometheus reads."""
 
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,10 @@ _SECONDS = (
     *(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0),
 )
 _POWERS_OF_TWO = tuple(2**i for i in range(13))
+_GAUGES = {
+    "waiting_texts": "Texts that wait or are being answered.",
+    "waiting_bytes": "Bytes of all request bodies in the server.",
+}
 _HISTOGRAMS = {
     "request_seconds": "From the head of a request to its answer.",
     "queue_seconds": "How long a text waited for the model.",
@@ -45,16 +49,9 @@ class Metrics:
             self._histograms[name] = Histogram(
                 name, text, labels, buckets=buckets, **of_us
             )
-        texts = Gauge(
-            "waiting_texts", "Texts that wait or are being answered.", **of_us
-        )
-        texts.set_function(lambda: limits.waiting_texts)
-        size = Gauge(
-            "waiting_bytes",
-            "Bytes of all request bodies in the server.",
-            **of_us,
-        )
-        size.set_function(lambda: limits.waiting_bytes)
+        for name, text in _GAUGES.items():
+            read = functools.partial(getattr, limits, name)
+            Gauge(name, text, **of_us).set_function(read)
         failed = Gauge(
             "failed_polls",
             "Consecutive failures to look for new versions of a model.",
@@ -69,12 +66,11 @@ class Metrics:
         """Returns all metrics in Prometheus' own format."""
         return prometheus_client.generate_latest(self._registry)
 
-    def count_request(
-        self, model: str, route: str, status: int, seconds: float
-    ) -> None:
-        """Counts a request; model and route are "" if unknown."""
-        self._requests.labels(model, route, status).inc()
-        self._observe("request_seconds", model, route, [seconds])
+    def count_request(self, record: Mapping[str, Any]) -> None:
+        """Counts a request; `record` is its line in the log."""
+        model, route = record["model"], record["route"]
+        self._requests.labels(model, route, record["status"]).inc()
+        self._observe("request_seconds", model, route, [record["seconds"]])
 
     def count_answer(
         self, model: str, signature: str, submitted: float, part: Answered
@@ -91,9 +87,7 @@ class Metrics:
         if tokens is not None and np.issubdtype(tokens.dtype, np.integer):
             observe("text_tokens", values=tokens.ravel().tolist())
 
-    def _observe(
-        self, name: str, model: str, of: str, values: list[float]
-    ) -> None:
+    def _observe(self, name: str, model: str, of: str, values: list) -> None:
         histogram = self._histograms[name].labels(model, of)
         for value in values:
             histogram.observe(value)

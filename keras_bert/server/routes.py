@@ -65,10 +65,9 @@ class Routes:
                 operation = document["paths"].get(path, {}).get(method.lower())
                 route = _route(contract, answer, operation or {})
                 if "{model}" in path:
-                    pattern = re.compile(
-                        path.replace("{model}", any_model), re.I | re.A
-                    )
-                    self._patterns.append((method, pattern, route))
+                    pattern = path.replace("{model}", any_model)
+                    matcher = re.compile(pattern, re.I | re.A)
+                    self._patterns.append((method, matcher, route))
                 else:
                     self._exact.setdefault(path, {})[method] = route
 
@@ -81,8 +80,8 @@ class Routes:
         routes = self._exact.get(path, {})
         if method in routes:
             return routes[method], {}
-        for of_method, pattern, route in self._patterns:
-            if of_method == method and (match := pattern.fullmatch(path)):
+        for of_method, matcher, route in self._patterns:
+            if of_method == method and (match := matcher.fullmatch(path)):
                 return route, match.groupdict()
         # The path may have other methods; their contract writes the error.
         return next((Route(x.contract) for x in routes.values()), Route()), {}

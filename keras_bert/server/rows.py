@@ -102,9 +102,8 @@ def join_rows(
                     "fit into one batch; send one text at a time."
                 )
             outputs[name] = whole[order]
-    return outputs | _cut(
-        {name: outputs[name] for name in function.padded_outputs}
-    )
+    padded = {name: outputs[name] for name in function.padded_outputs}
+    return outputs | _cut(padded)
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
@@ -149,9 +148,7 @@ def reads_per_row(columns: Columns) -> int:
     return max(widths, default=1) if has_texts else 1
 
 
-def read_sizes(
-    columns: Columns, length: Callable[[bytes], int] = len
-) -> np.ndarray:
+def read_sizes(columns: Columns, length: Callable = len) -> np.ndarray:
     """Returns the size of all strings that are read for each row, int [N].
 
     `length` measures a string, by default in bytes.

@@ -75,9 +75,8 @@ def serve(
 def listen(config: ServerConfig) -> socket.socket:
     """Returns a socket that listens on the port of the config."""
     try:
-        listener = socket.create_server(
-            (config.host, config.port), backlog=2048
-        )
+        address = config.host, config.port
+        listener = socket.create_server(address, backlog=2048)
     except OSError as error:
         raise OSError(
             f"The server cannot listen on {config.host}:{config.port} "
@@ -146,8 +145,7 @@ class _Server(uvicorn.Server):
             self.force_exit = True  # the second Ctrl-C
         self._app.state.is_stopping = True
         log("ending", signal=signal.Signals(sig).name)
-        timer = threading.Timer(
-            self._drain_seconds, setattr, [self, "should_exit", True]
-        )
+        end = functools.partial(setattr, self, "should_exit", True)
+        timer = threading.Timer(self._drain_seconds, end)
         timer.daemon = True
         timer.start()

@@ -9,10 +9,7 @@ from keras_bert.errors import InputError
 from keras_bert.predict.function import Function
 from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.versions import read_description
-from keras_bert.server.contracts.tokenization import (
-    pieces_function,
-    special_pieces,
-)
+from keras_bert.server.contracts import tokenization
 from keras_bert.text.without_tensorflow import ListTokenizer
 
 # This text fills most of a sequence. The first answer of a model takes seconds.
@@ -39,8 +36,8 @@ class Servable:
         # Older folders have no names for other special tokens.
         with contextlib.suppress(FileNotFoundError, InputError):
             tokenizer = ListTokenizer.from_folder(folder / "assets")
-            self.special_pieces = special_pieces(tokenizer)
-            self.pieces = pieces_function(tokenizer)
+            self.special_pieces = tokenization.special_pieces(tokenizer)
+            self.pieces = tokenization.pieces_function(tokenizer)
         self.signatures = load_functions(folder, tokenizer=tokenizer)
         self.description = read_description(folder)
         for function in self.signatures.values():

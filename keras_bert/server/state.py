@@ -1,7 +1,6 @@
 """The models, limits and counters that the routes of a server share."""
 
 import time
-from collections.abc import Mapping
 
 from starlette.requests import Request
 
@@ -25,9 +24,7 @@ class ServerState:
         is_stopping: Whether /readyz says that the server is shutting down.
     """
 
-    def __init__(
-        self, models: Mapping[str, ModelVersions], config: ServerConfig
-    ):
+    def __init__(self, models: dict[str, ModelVersions], config: ServerConfig):
         self.models = models
         self.config = config
         self.limits = Limits(config)

@@ -5,10 +5,10 @@ TensorFlow Serving's wording, so bodies are not checked against their schemas.
 """
 
 import base64
-import functools
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def _read_examples(method: str, values: Values, servable: Any) -> Call:
     # Two serialized protos in a row are one proto with the features of both.
     rows = np.array([context + _to_example(x) for x in examples], object)
     write = _write_classes if method == "classify" else _write_values
-    write = functools.partial(write, num_rows=len(rows))
+    write = partial(write, num_rows=len(rows))
     return Call(name, function, {"inputs": rows}, write)
 
 
@@ -111,12 +111,8 @@ def _metadata(request: Request, server: ServerState) -> str:
 CONTRACT = Contract(
     {
         "POST /v1/models/{model}:predict": _read_predict,
-        "POST /v1/models/{model}:classify": functools.partial(
-            _read_examples, "classify"
-        ),
-        "POST /v1/models/{model}:regress": functools.partial(
-            _read_examples, "regress"
-        ),
+        "POST /v1/models/{model}:classify": partial(_read_examples, "classify"),
+        "POST /v1/models/{model}:regress": partial(_read_examples, "regress"),
         "GET /v1/models/{model}": _status,
         "GET /v1/models/{model}/metadata": _metadata,
     },
@@ -157,12 +153,10 @@ def _to_example(features: Any) -> bytes:
         if types <= {str, dict}:
             feature.bytes_list.value.extend(map(to_bytes, values))
         elif types == {float}:
-            feature.float_list.value.extend(
-                _to_numbers(values, np.dtype(np.float32))
-            )
+            numbers = _to_numbers(values, np.dtype("float32"))
+            feature.float_list.value.extend(numbers)
         elif types <= {int, bool}:
-            integers = [int(x) for x in values]
-            numbers = _to_numbers(integers, np.dtype(np.int64))
+            numbers = _to_numbers([int(x) for x in values], np.dtype("int64"))
             feature.int64_list.value.extend(numbers)
         else:
             raise Refusal(

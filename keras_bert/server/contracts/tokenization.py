@@ -21,17 +21,14 @@ def pieces_function(tokenizer: ListTokenizer) -> Function:
 
     def answer(columns: Columns) -> dict[str, np.ndarray]:
         texts = [text.decode() for text in columns["text"]]
-        encoded = tokenizer.library.encode_batch(
-            texts, add_special_tokens=False
-        )
+        found = tokenizer.library.encode_batch(texts, add_special_tokens=False)
         pieces = []
-        for text, encoding in zip(texts, encoded, strict=True):
+        for text, encoding in zip(texts, found, strict=True):
+            spans = zip(encoding.ids, encoding.offsets, strict=True)
             part = [
                 f'{{"id": {id_}, "text": {json.dumps(text[start:stop])}, '
                 f'"special": false, "start": {start}, "stop": {stop}}}'
-                for id_, (start, stop) in zip(
-                    encoding.ids, encoding.offsets, strict=True
-                )
+                for id_, (start, stop) in spans
             ]
             pieces.append(", ".join(part))
         return {"pieces": np.array(pieces, object)}

@@ -3,7 +3,7 @@
 Several contracts ask for vectors; each writes them in its own form.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,9 @@ from keras_bert.server.json_values import check_finite, shown, to_bytes
 from keras_bert.server.refusal import Refusal
 
 _EMBEDDING = "embedding"
-# The `input_type` of texts -> the names of prompts for them, best first, as in
-# sentence-transformers' encode_query and encode_document.
-_OF_QUERIES = ("query",)
+# The names of prompts for texts that are not queries, best first, as in
+# sentence-transformers' encode_document.
 _OF_DOCUMENTS = ("document", "passage", "corpus")
-_PROMPTS: Mapping[Any, tuple[str, ...]] = {
-    "query": _OF_QUERIES,
-    "search_query": _OF_QUERIES,
-    "document": _OF_DOCUMENTS,
-    "passage": _OF_DOCUMENTS,
-    "search_document": _OF_DOCUMENTS,
-}
 
 
 def call_for_vectors(
@@ -97,7 +89,9 @@ def prompt_of(values: Values, servable: Any) -> str | None:
             f"{', '.join(prompts) or '(none)'}; give one of them without "
             "input_type, or leave prompt_name out."
         )
-    return next((x for x in _PROMPTS[role] if x in prompts), None)
+    is_query = role in ("query", "search_query")
+    names = ("query",) if is_query else _OF_DOCUMENTS
+    return next((x for x in names if x in prompts), None)
 
 
 def to_rows(texts: str | list[str]) -> np.ndarray:
