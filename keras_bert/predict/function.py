@@ -62,23 +62,18 @@ class Function:
 
         This is so if the inputs are rows of strings, and the outputs are rows.
         """
-        specs = [*self.inputs.values(), *self.outputs.values()]
-        wide = self._wide_outputs
+        inputs = self.inputs.values()
+        if not inputs or any(x.dtype != object for x in inputs):
+            return False
+        have_rows = all(
+            x.shape and x.shape[0] is None and None not in x.shape[2:]
+            for x in (*inputs, *self.outputs.values())
+        )
+        wide = [self.outputs[name].dtype for name in self._wide_outputs]
         return (
-            bool(self.inputs)
-            and all(
-                x.dtype == object and x.rank in (1, 2)
-                for x in self.inputs.values()
-            )
-            and all(
-                x.shape and x.shape[0] is None and None not in x.shape[2:]
-                for x in specs
-            )
-            and (
-                self._has_lists
-                or not wide
-                or any(self.outputs[name].dtype == object for name in wide)
-            )
+            have_rows
+            and all(x.rank in (1, 2) for x in inputs)
+            and (self._has_lists or not wide or object in wide)
         )
 
     @functools.cached_property

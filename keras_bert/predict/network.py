@@ -72,9 +72,8 @@ def load_network(version: Path) -> Network:
         "openvino": _load_openvino,
     }[model_format]
     description = versions.read_description(version)
-    run = load(
-        version / versions.MODEL_FILES[model_format], description["precision"]
-    )
+    file = version / versions.MODEL_FILES[model_format]
+    run = load(file, description["precision"])
     sides = description["network"]
     return Network(run, _to_specs(sides["inputs"]), _to_specs(sides["outputs"]))
 

@@ -42,9 +42,8 @@ def load(
         call = functools.partial(answer, name, list(ranks))
         # A call shows which outputs the kind has. It also warms up the network.
         text = np.array(b"warm up", object)
-        answers = call(
-            {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
-        )
+        texts = {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
+        answers = call(texts)
         has_lists = 2 in ranks.values()  # a score for each ending
         inputs = {x: Spec(text.dtype, (None,) * y) for x, y in ranks.items()}
         outputs = {}
@@ -144,9 +143,7 @@ def _features(network: Network, rows: np.ndarray) -> dict[str, np.ndarray]:
     features = pad_rows(rows.ravel().tolist())
     if network.input["input_ids"].rank == 2:
         return features
-    features = {
-        name: x.reshape(*rows.shape, -1) for name, x in features.items()
-    }
+    features = {x: y.reshape(*rows.shape, -1) for x, y in features.items()}
     ids = features["input_ids"]
     positions = np.arange(ids.shape[2], dtype="int32")
     return features | {

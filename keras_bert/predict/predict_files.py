@@ -148,9 +148,8 @@ def _predict(
     request_lines.skip_chunks(chunks, output, run)
     done = state["num_lines"]
     bar = bool(output_file) or not sys.stdout.isatty()
-    with Progress(
-        "Predicting", num_lines, "lines", initial=done, bar=bar
-    ) as progress:
+    progress = Progress("Predicting", num_lines, "lines", initial=done, bar=bar)
+    with progress:
         for chunk in chunks:
             answers, num_errors = request_lines.answer_lines(model, chunk.lines)
             state = run | {

@@ -29,7 +29,7 @@ from keras_bert.io.csv_files import (
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
-from keras_bert.predict import served_model
+from keras_bert.predict.served_model import ServedModel, capitalized, is_unicode
 
 # Matches JSON that was cut off, a Python dict, or a list of strings or objects.
 _LIKE_JSON = re.compile(r"""\s*(\{\s*["']|\[\s*["'{[])""")
@@ -146,7 +146,7 @@ def by_column(
 
 
 def answer_lines(
-    model: served_model.ServedModel, lines: Sequence[RequestLine]
+    model: ServedModel, lines: Sequence[RequestLine]
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns each request with its answer, and the number of wrong lines.
 
@@ -187,15 +187,13 @@ def to_json_line(answer: dict[str, Any]) -> str:
     return json.dumps(answer, ensure_ascii=False) + "\n"
 
 
-def read_request(
-    model: served_model.ServedModel, line: RequestLine
-) -> dict[str, Any]:
+def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
     """Returns the inputs of the request on a line, by name.
 
     Raises InputError, which names the line, if the line is not a request.
     """
-    place = served_model.capitalized(line.place)
-    if not served_model.is_unicode(line.text):
+    place = capitalized(line.place)
+    if not is_unicode(line.text):
         raise InputError(f"{place} is not UTF-8; convert the text to UTF-8.")
     if "\0" in line.text:
         raise InputError(

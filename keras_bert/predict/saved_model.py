@@ -46,10 +46,7 @@ def load_saved_model(folder: Path) -> dict[str, Function]:
         if list(graph.meta_info_def.tags) == [tf.saved_model.SERVING]
         for name, definition in graph.signature_def.items()
     }
-    return {
-        name: _function(model, name, definitions[name])
-        for name in model.signatures
-    }
+    return {x: _function(model, x, definitions[x]) for x in model.signatures}
 
 
 def _function(model: Any, signature: str, definition: Any) -> Function:
@@ -91,25 +88,15 @@ def ask(
     tensors = {name: tf.constant(columns[name]) for name in inputs}
     try:
         return {name: x.numpy() for name, x in function(**tensors).items()}
-    except (
-        UnicodeDecodeError,
-        tf.errors.InvalidArgumentError,
-        tf.errors.OutOfRangeError,
-    ) as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(
-    error: UnicodeDecodeError | tf.errors.OpError,
-) -> InputError:
-    if isinstance(error, UnicodeDecodeError):
+    except UnicodeDecodeError as error:
         # Python could not read TensorFlow's message, which quotes an input.
-        return InputError(
+        raise InputError(
             "The model cannot read this input; it has bytes that are not UTF-8 "
             "where the model reads text or a tf.Example."
-        )
-    lines = error.message.split("\n\t [[")[0].splitlines()
-    reason = " ".join(x.strip() for x in lines if not _PLACE.match(x))
-    return InputError(
-        f"The model cannot read this input: {reason.strip()[:300]}"
-    )
+        ) from error
+    except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:
+        lines = error.message.split("\n\t [[")[0].splitlines()
+        reason = " ".join(x.strip() for x in lines if not _PLACE.match(x))
+        raise InputError(
+            f"The model cannot read this input: {reason.strip()[:300]}"
+        ) from error

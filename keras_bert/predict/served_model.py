@@ -64,9 +64,7 @@ class ServedModel:
         functions = load_functions(local_copy(self.folder), signature)
         self._serve = functions[signature].call
 
-    def check(
-        self, request: Mapping[str, Any] | str, place: str
-    ) -> dict[str, Any]:
+    def check(self, request: Mapping[str, Any] | str, place: str) -> dict:
         """Returns the inputs of a request, without any other keys.
 
         Raises InputError if an input is missing or wrong. The message calls the
@@ -172,9 +170,7 @@ class ServedModel:
         return answer
 
 
-def find_model(
-    model_dir: str | Path, signature: str
-) -> tuple[Path, dict[str, Any]]:
+def find_model(model_dir: str | Path, signature: str) -> tuple[Path, dict]:
     """Returns the folder of the highest version, and its description.
 
     Raises InputError if there is no such model, or no such signature.

@@ -12,14 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.io import folders
+from keras_bert.io import folders, whole_files
 from keras_bert.io.checksums import write_checksums
 from keras_bert.io.paths import is_remote, to_path
-from keras_bert.io.whole_files import (
-    disk_error_named,
-    read_json,
-    write_error_named,
-)
 
 # The file in `assets` that describes the model and its signatures.
 DESCRIPTION = "model.json"
@@ -73,7 +68,7 @@ def new_version(
         model_dir.mkdir(parents=True, exist_ok=True)
         parent, publish = model_dir, _rename
     with (
-        disk_error_named(model_dir),
+        whole_files.disk_error_named(model_dir),
         tempfile.TemporaryDirectory(prefix=".partial-", dir=parent) as path,
     ):
         version = NewVersion(Path(path, "version"))
@@ -116,11 +111,9 @@ def is_version(files: Collection[str]) -> bool:
     `new_version` marks a folder until it is complete; other tools copy folders
     without a marker.
     """
-    names = set(files)
-    return (
-        not names.isdisjoint(MODEL_FILES.values())
-        and folders.MARKER not in names
-    )
+    if folders.MARKER in files:
+        return False
+    return any(file in files for file in MODEL_FILES.values())
 
 
 def format_of(version: Path) -> str:
@@ -132,11 +125,12 @@ def format_of(version: Path) -> str:
 
 def read_description(version: Path) -> dict[str, Any]:
     """Returns the description of a version; empty if another tool made it."""
-    return read_json(version / "assets" / DESCRIPTION, is_needed=False)
+    file = version / "assets" / DESCRIPTION
+    return whole_files.read_json(file, is_needed=False)
 
 
 def _upload(source: Path, target: Path) -> bool:
-    with write_error_named(target):
+    with whole_files.write_error_named(target):
         is_free = folders.claim_folder(target)
         if is_free:
             folders.upload_folder(source, target)
