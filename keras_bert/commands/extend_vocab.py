@@ -42,12 +42,7 @@ def run(
     words = source(words_file).lines() if words_file else ()
     lines: Iterable[str] = ()
     if flags.input_file or not words_file:
-        text = flags.config(source)
-        lines = text.lines()
+        lines = flags.config(source).lines()
     return keras_bert.checkpoints.extend_vocab(
-        checkpoint,
-        output_dir,
-        lines,
-        words=words,
-        config=config,
+        checkpoint, output_dir, lines, words=words, config=config
     )

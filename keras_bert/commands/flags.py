@@ -70,7 +70,7 @@ class Flags:
     Each parameter of `run` is a flag. Its help is its entry under "Args:" in
     `doc`. A parameter without a default is required. If the type of a parameter
     is a dataclass, each field of the dataclass is a flag. The parameter `flags`
-    gets this object.
+    gets this object. `*texts` gets the arguments that are not flags.
     """
 
     def __init__(
@@ -93,18 +93,14 @@ class Flags:
         self._parameters = inspect.signature(run).parameters
         texts = _entries(entries)
         for name, parameter in self._parameters.items():
-            default = parameter.default
-            required = default is parameter.empty
-            if dataclasses.is_dataclass(parameter.annotation):
-                self.add_fields(parameter.annotation)
+            title, default = _OWN, parameter.default
+            if default is parameter.empty:
+                title, default = "Required", None
+            type_ = parameter.annotation
+            if dataclasses.is_dataclass(type_):
+                self.add_fields(type_)
             elif name in texts:
-                self._add(
-                    "Required" if required else _OWN,
-                    name,
-                    parameter.annotation,
-                    None if required else default,
-                    texts[name],
-                )
+                self._add(title, name, type_, default, texts[name])
 
     def __getattr__(self, name: str) -> Any:
         return self._flags[name].value
@@ -180,16 +176,16 @@ class Flags:
         self._prefix, self._variables = prefix, variables
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of `run`."""
-        return {
-            name: self.config(parameter.annotation)
-            if dataclasses.is_dataclass(parameter.annotation)
-            else self
-            if name == "flags"
-            else getattr(self, name)
-            for name, parameter in self._parameters.items()
-            if parameter.kind is not parameter.VAR_POSITIONAL
-        }
+        """Returns the arguments of `run` except `*texts`."""
+        arguments: dict[str, Any] = {}
+        for name, parameter in self._parameters.items():
+            if name == "flags":
+                arguments[name] = self
+            elif dataclasses.is_dataclass(parameter.annotation):
+                arguments[name] = self.config(parameter.annotation)
+            elif name != "texts":
+                arguments[name] = getattr(self, name)
+        return arguments
 
     def config(self, config: Any) -> Any:
         """Returns an instance of a dataclass, with fields from their flags."""
@@ -230,8 +226,7 @@ class Flags:
         Raises InputError if a flag or a variable has a wrong value, or a flag
         is unknown.
         """
-        kinds = {parameter.kind for parameter in self._parameters.values()}
-        takes_texts = inspect.Parameter.VAR_POSITIONAL in kinds
+        takes_texts = "texts" in self._parameters
         self._flags.set_gnu_getopt(takes_texts)  # flags may come after texts
         _, *texts = self._parse()
         self._read_variables()
@@ -317,9 +312,8 @@ class Flags:
                 )
             if " " in name:
                 reason += "; write -- before a text that begins with -"
-            raise InputError(
-                f"{reason}; see {self._command} --help."
-            ) from error
+            reason += f"; see {self._command} --help."
+            raise InputError(reason) from error
 
     def _check_arguments(self) -> None:
         """Raises InputError for a flag without a value or a repeated flag.

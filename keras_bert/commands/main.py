@@ -133,10 +133,9 @@ def exit_on_wrong_input() -> Iterator[None]:
 def _sentence(error: Exception) -> object:
     """Returns the message of an exception, without a system error's number."""
     if isinstance(error, OSError) and error.strerror:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        todo = (
-            "free some disk space, and repeat" if is_full else "check the path"
-        )
+        todo = "check the path"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            todo = "free some disk space, and repeat"
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}; {todo}."
     return error

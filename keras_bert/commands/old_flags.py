@@ -86,9 +86,9 @@ def _translate_squad(flags: Flags) -> None:
             "--predict_file, perhaps with --version_2_with_negative."
         )
     folder = os.path.dirname(given[0])
-    number, version = (
-        (2, "2.0") if flags.version_2_with_negative else (1, "1.1")
-    )
+    number, version = 1, "1.1"
+    if flags.version_2_with_negative:
+        number, version = 2, "2.0"
     for name, file in files.items():
         official = os.path.join(folder, f"{name}-v{version}.json")
         if file and file != official:
