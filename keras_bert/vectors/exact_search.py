@@ -76,9 +76,7 @@ class TopVectors:
         found: The `SearchResult` for all vectors that were added.
     """
 
-    def __init__(
-        self, queries: np.ndarray, top_k: int, *, similarity: str = "cosine"
-    ):
+    def __init__(self, queries: np.ndarray, top_k: int, *, similarity: str):
         check_choice("similarity", similarity, ("cosine", "dot"))
         check_count("top_k", top_k)
         self._is_cosine = similarity == "cosine"
@@ -86,9 +84,8 @@ class TopVectors:
         self._top_k = top_k
         self._num_vectors = 0
         shape = len(self._queries), 0
-        self.found = SearchResult(
-            np.zeros(shape, "int64"), np.zeros(shape, "float32")
-        )
+        nothing = np.zeros(shape, "int64"), np.zeros(shape, "float32")
+        self.found = SearchResult(*nothing)
 
     def add(self, vectors: np.ndarray) -> None:
         """Adds the next vectors of the corpus, [N, D], to the search."""
@@ -117,18 +114,14 @@ class TopVectors:
             scores = np.concatenate([scores, new], axis=1)
             new_indices = np.broadcast_to(places, new.shape)
             indices = np.concatenate([indices, new_indices], axis=1)
+            num_kept = min(self._top_k, scores.shape[1])
             # Of equal scores, top_k takes the first.
-            best, kept = tf.math.top_k(
-                scores, min(self._top_k, scores.shape[1])
-            )
-            _check_finite(largest, best.numpy().min())
-            pieces.append(
-                (np.take_along_axis(indices, kept.numpy(), 1), best.numpy())
-            )
+            best, kept = (x.numpy() for x in tf.math.top_k(scores, num_kept))
+            _check_finite(largest, best.min())
+            pieces.append((np.take_along_axis(indices, kept, 1), best))
         if pieces:
-            self.found = SearchResult(
-                *map(np.concatenate, zip(*pieces, strict=True))
-            )
+            columns = zip(*pieces, strict=True)
+            self.found = SearchResult(*map(np.concatenate, columns))
 
     def _read(self, vectors: Any, name: str) -> np.ndarray:
         vectors = _as_numbers(vectors, name)

@@ -34,6 +34,7 @@ _METRICS = {
     "recall@100": "recall_100",
     "map": "map",
 }
+_TREC_EVAL = ("pytrec_eval", "retrieval")  # the module, and our extra for it
 # The folders in the output_dir of a training run.
 _OF_RUNS = ("best", "checkpoints")
 # The number of documents that are in memory at once.
@@ -91,7 +92,7 @@ def evaluate_retrieval(
         InputError: If a line of a file is wrong, trec_eval is missing, or
             output_dir contains a training run.
     """
-    _import_trec_eval()  # now, not after hours of search
+    import_extra(*_TREC_EVAL)  # now, not after hours of search
     if output_dir is not None:
         check_output_dir(output_dir)
         if any((to_path(output_dir) / x).is_dir() for x in _OF_RUNS):
@@ -132,9 +133,8 @@ def evaluate_retrieval(
     collection.check_ids(ids)
     embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}
-    for query, places, scores in zip(
-        collection.queries, *search.found, strict=True
-    ):
+    rows = zip(collection.queries, *search.found, strict=True)
+    for query, places, scores in rows:
         run[query] = {
             ids[place]: float(score)
             for place, score in zip(places, scores, strict=True)
@@ -173,10 +173,6 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
             ", ".join(prompts),
         )
     return chosen
-
-
-def _import_trec_eval() -> Any:
-    return import_extra("pytrec_eval", "retrieval")
 
 
 def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
@@ -223,7 +219,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
                     f"The relevance of {document} for {query} is {relevance}, "
                     "but must be a whole number."
                 )
-    evaluator = _import_trec_eval().RelevanceEvaluator(
+    evaluator = import_extra(*_TREC_EVAL).RelevanceEvaluator(
         # The C code of pytrec_eval takes no NumPy numbers.
         {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},
         set(_METRICS.values()),
