@@ -12,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
@@ -80,9 +81,7 @@ class Embedder:
             name: tf.TensorSpec(x.shape, tf.int32, name)
             for name, x in model.input.items()
         }
-        self._embed = tf.function(
-            self._vectors, input_signature=[specs], autograph=False
-        )
+        self._embed = tf.function(self._vectors, [specs], autograph=False)
 
     def embed(
         self,
@@ -163,8 +162,10 @@ class Embedder:
     def fingerprint(self) -> str:
         """Returns a hash of all that a vector depends on, except the text."""
         tokenizer = self.preprocessor.tokenizer
+        config = config_of_network(self.model)
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
-        hashed = hashlib.blake2b(ascii(read).encode(), digest_size=16)
+        hashed = hashlib.blake2b(digest_size=16)
+        hashed.update(ascii((config, *read)).encode())
         for weight in self.model.weights:
             hashed.update(weight.numpy().tobytes())
         return hashed.hexdigest()

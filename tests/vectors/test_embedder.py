@@ -1,3 +1,4 @@
+import dataclasses
 import re
 
 import numpy as np
@@ -92,18 +93,22 @@ def test_the_order_and_the_batches_do_not_matter(embedder, monkeypatch):
     assert embedder.embed([]).shape == (0, 12)
 
 
-def test_a_fingerprint_tells_models_apart(checkpoint, embedder):
+def test_a_fingerprint_tells_models_apart(checkpoint, embedder, config):
     again = load_embedder(checkpoint, max_seq_length=9)
     assert again.fingerprint() == embedder.fingerprint()
     others = [
         load_embedder(checkpoint, max_seq_length=9, **changes)
-        for changes in ({"dimensions": 5}, {"pooling": "cls"})
+        for changes in (
+            {"dimensions": 5},
+            {"pooling": "cls"},
+            {"bert_config": dataclasses.replace(config, hidden_act="relu")},
+        )
     ]
     (weight, *_) = others[0].model.weights
     found = {other.fingerprint() for other in (embedder, *others)}
     weight.assign(weight + 1e-3)
     found.add(others[0].fingerprint())
-    assert len(found) == 4
+    assert len(found) == 5
 
 
 @pytest.mark.parametrize(
