@@ -96,12 +96,9 @@ class Batcher:
             rows = request.parts[-1]
             all_rows = num_rows + len(rows.places)
             all_bytes = num_bytes + rows.num_bytes
-            can_join = queue is not None and queue == rows.queue
-            if batch and not (
-                can_join
-                and all_rows <= self._max_rows
-                and all_bytes <= BYTES_PER_CALL
-            ):
+            fits = all_rows <= self._max_rows and all_bytes <= BYTES_PER_CALL
+            can_join = fits and queue is not None and queue == rows.queue
+            if batch and not can_join:
                 left.append(request)
                 continue
             queue, num_rows, num_bytes = rows.queue, all_rows, all_bytes
