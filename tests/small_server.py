@@ -1,24 +1,23 @@
 """Servers of the small model: in this process, and in another."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
 import httpx
+from script_runs import command
 from starlette.testclient import TestClient
 
 from keras_bert.server import run
 from keras_bert.server.app import App
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
-
-SCRIPT = Path(__file__).parent.parent / "run_scripts" / "serve.py"
 
 
 @contextlib.contextmanager
@@ -34,6 +33,28 @@ def client_of(folder, api_key=None, labels=None, **changes):
         client.model = models["small"]
         yield client
     app.close()
+
+
+@contextlib.contextmanager
+def holding(app):
+    """Makes the signature `upper` wait until `go_on` is set; yields its calls.
+
+    Yields a list, which gets the inputs of each call, and `go_on`.
+    """
+    signatures = app.state.models["small"].versions()[0].servable.signatures
+    function, calls, go_on = signatures["upper"], [], threading.Event()
+
+    def wait(columns):
+        calls.append(columns)
+        go_on.wait(60)
+        return function.call(columns)
+
+    signatures["upper"] = dataclasses.replace(function, call=wait)
+    try:
+        yield calls, go_on
+    finally:
+        go_on.set()
+        signatures["upper"] = function
 
 
 @contextlib.contextmanager
@@ -54,22 +75,15 @@ def listening(app, **changes):
 @contextlib.contextmanager
 def running_server(folder, environment=(), **flags):
     """Yields a client of a server in a process of its own."""
-    command = [
-        sys.executable,
-        str(SCRIPT),
-        f"--model_dir={folder}",
-        "--model_name=small",
-        "--host=127.0.0.1",
-        "--port=0",
-        *(f"--{name}={value}" for name, value in flags.items()),
-    ]
+    address = {"host": "127.0.0.1", "port": 0}
+    flags = {"model_dir": folder, "model_name": "small", **address, **flags}
     # A file: the log of many requests would fill a pipe.
     with (
         tempfile.NamedTemporaryFile("w") as log,
         tempfile.NamedTemporaryFile("w") as errors,
     ):
         process = subprocess.Popen(
-            command,
+            command("serve", **flags),
             stdout=log,
             stderr=errors,
             env={**os.environ, **dict(environment)},
@@ -81,7 +95,7 @@ def running_server(folder, environment=(), **flags):
                 client.process = process
                 client.log_file = log.name
                 client.error_file = errors.name
-                wait_until(lambda: client.get("/readyz").status_code == 200)
+                wait_until(lambda: client.get("/readyz").is_success, 300)
                 yield client
         finally:
             process.kill()

@@ -11,12 +11,7 @@ from small_server import client_of
 
 from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
-from keras_bert.server.rows import (
-    BYTES_PER_PART,
-    Rows,
-    join_rows,
-    split_rows,
-)
+from keras_bert.server.rows import BYTES_PER_PART, Rows, join_rows, split_rows
 
 
 def _ask(client, instances, **body):

@@ -1,12 +1,11 @@
 """What a client sees on its connection to uvicorn."""
 
-import dataclasses
 import json
 import socket
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from small_server import client_of, listening, wait_until
+from small_server import client_of, holding, listening, wait_until
 
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import listen
@@ -35,9 +34,8 @@ def test_an_answer_is_not_held_back():
         with socket.create_connection(listener.getsockname()):
             accepted, _ = listener.accept()
             with accepted:
-                assert accepted.getsockopt(
-                    socket.IPPROTO_TCP, socket.TCP_NODELAY
-                )
+                option = socket.IPPROTO_TCP, socket.TCP_NODELAY
+                assert accepted.getsockopt(*option)
 
 
 @pytest.mark.parametrize(
@@ -57,60 +55,36 @@ def test_what_is_not_a_request(app, data, status, reason):
     assert list(body) == ["error"] and reason in body["error"]
 
 
-def test_a_request_whose_client_left_is_not_computed(app, monkeypatch):
-    signatures = app.state.models["small"].versions()[0].servable.signatures
-    function, go_on, calls = signatures["upper"], threading.Event(), []
+def _request(*texts):
+    """Returns the bytes of a request, after which the connection ends."""
+    body = json.dumps({"instances": texts, "signature_name": "upper"}).encode()
+    lines = b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return HEAD + lines + body
 
-    def wait(columns):
-        calls.append(columns)
-        go_on.wait(60)
-        return function.call(columns)
 
-    changed = dataclasses.replace(signatures["upper"], call=wait)
-    monkeypatch.setitem(signatures, "upper", changed)
-
-    def request(texts):
-        body = {"instances": texts, "signature_name": "upper"}
-        body = json.dumps(body).encode()
-        return HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-
-    with listening(app) as (address, _):
+def test_a_request_whose_client_left_is_not_computed(app):
+    limits, num_threads = app.state.limits, ServerConfig().num_batch_threads
+    with listening(app) as (address, _), holding(app) as (calls, go_on):
         with socket.create_connection(address, timeout=60) as client:
-            client.sendall(request(["long " * 400] * 20))
-            wait_until(lambda: len(calls) == ServerConfig().num_batch_threads)
-            assert app.state.limits.waiting_texts == 20
-        wait_until(lambda: app.state.limits.waiting_texts == 0)
+            client.sendall(_request(*["long " * 400] * 20))
+            wait_until(lambda: len(calls) == num_threads)
+            assert limits.waiting_texts == 20
+        wait_until(lambda: limits.waiting_texts == 0)
         go_on.set()
-        more = b"Connection: close\r\n"
-        data = request(["a"]).replace(b"Host: a\r\n", b"Host: a\r\n" + more)
-        assert _ask(address, data) == (200, {"predictions": ["A"]})
-    assert len(calls) == ServerConfig().num_batch_threads + 1
+        assert _ask(address, _request("a")) == (200, {"predictions": ["A"]})
+    assert len(calls) == num_threads + 1
 
 
-def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
-    signatures = app.state.models["small"].versions()[0].servable.signatures
-    is_waiting, go_on = threading.Event(), threading.Event()
-
-    def wait(tensors):
-        is_waiting.set()
-        go_on.wait(60)
-
-    changed = dataclasses.replace(signatures["upper"], call=wait)
-    monkeypatch.setitem(signatures, "upper", changed)
-    body = b'{"instances": ["a"], "signature_name": "upper"}'
-    answers = []
-    with listening(app, shutdown_seconds=1) as (address, server):
-        data = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-        thread = threading.Thread(
-            target=lambda: answers.append(_ask(address, data))
-        )
-        thread.start()
-        assert is_waiting.wait(60)
+def test_a_request_that_is_cut_off_gets_json(app):
+    with (
+        listening(app, shutdown_seconds=1) as (address, server),
+        holding(app) as (calls, _),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        answer = pool.submit(_ask, address, _request("a"))
+        wait_until(lambda: calls)
         server.should_exit = True
-        thread.join()
-        go_on.set()
-    assert answers == [
-        (503, {"error": "The server shut down before it answered; try again."})
-    ]
+        sentence = "The server shut down before it answered; try again."
+        assert answer.result() == (503, {"error": sentence})
     assert app.num_cut_off == 1
     assert app.state.limits.waiting_texts == app.state.limits.waiting_bytes == 0

@@ -1,14 +1,13 @@
 """Requests that are too large, too slow or too many."""
 
-import dataclasses
 import gzip
 import json
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from small_server import client_of
+from small_server import client_of, holding, wait_until
 
 from keras_bert.server import app, json_values
 from keras_bert.server.config import ServerConfig
@@ -83,21 +82,14 @@ def test_a_compressed_body(limited):
 
 def test_the_length_of_a_text(limited):
     # Characters, not bytes, count; all strings of a row count.
-    upper = {"signature_name": "upper"}
+    upper, pair = {"signature_name": "upper"}, {"signature_name": "pair"}
     body = {"instances": ["狐" * 100], **upper}
     assert limited.post(PREDICT, json=body).status_code == 200
     for body in (
         {"instances": ["a", "狐" * 101], **upper},
         {"instances": ["a", "\0" * 101], **upper},
-        {
-            "instances": [{"left": "", "right": ""}]
-            + [{"left": "a" * 50, "right": "b" * 51}],
-            "signature_name": "pair",
-        },
-        {
-            "inputs": {"left": [], "right": ["", "b" * 101]},
-            "signature_name": "pair",
-        },
+        {"inputs": {"left": ["", "a"], "right": ["", "b" * 100]}, **pair},
+        {"inputs": {"left": [], "right": ["", "b" * 101]}, **pair},
     ):
         error = _refusal(limited.post(PREDICT, json=body), 413)
         assert error.startswith("Text 2 has 101 characters")
@@ -108,11 +100,7 @@ def test_the_length_of_a_text(limited):
     ("num_chars", "num_endings", "reason"),
     [
         (10, 6000, "has 6000 texts, but the limit is 1000"),
-        (
-            20_000,
-            600,
-            "has 12000600 characters, but .* for each of its endings",
-        ),
+        (20_000, 600, "12000600 characters, but .* for each of its endings"),
         (100, 600, None),
     ],
 )
@@ -145,45 +133,30 @@ def test_a_large_request_leaves_room_for_small_ones():
         assert limits.waiting_texts == 100
 
 
-def test_the_queue(limited, monkeypatch):
-    version = limited.model.versions()[0]
-    signatures = version.servable.signatures
-    function = signatures["upper"]
-    is_waiting, go_on = threading.Event(), threading.Event()
-
-    def wait(tensors):
-        is_waiting.set()
-        go_on.wait(60)
-        return function.call(tensors)
-
-    changed = dataclasses.replace(function, call=wait)
-    monkeypatch.setitem(signatures, "upper", changed)
-    body = _texts(4)
-    answers = []
-    thread = threading.Thread(
-        target=lambda: answers.append(limited.post(PREDICT, json=body))
-    )
-    thread.start()
-    is_waiting.wait(60)
-    response = limited.post(PREDICT, json=_texts(3))
-    error = _refusal(response, 429)
-    assert "4 texts are waiting" in error and "--max_queue_texts" in error
-    assert response.headers["retry-after"] == "1"
-    body = {"instances": [{"left": "", "right": ""}], "signature_name": "pair"}
-    assert limited.post(PREDICT, json=body).status_code == 200
-    # The bodies of all requests count together.
-    limited.server.state.limits.waiting_bytes += 2400
-    response = limited.post(PREDICT, json=_texts(90))
-    error = _refusal(response, 429)
-    assert "--max_queue_bytes" in error
-    limited.server.state.limits.waiting_bytes -= 2400
-    metrics = limited.get("/monitoring/prometheus/metrics").text
-    assert "keras_bert_waiting_texts 4.0" in metrics
-    go_on.set()
-    thread.join()
-    assert answers[0].json() == {"predictions": ["A"] * 4}
-    assert limited.server.state.limits.waiting_texts == 0
-    assert limited.server.state.limits.waiting_bytes == 0
+def test_the_queue(limited):
+    limits = limited.server.state.limits
+    pair = {"instances": [{"left": "", "right": ""}], "signature_name": "pair"}
+    with (
+        holding(limited.server) as (calls, go_on),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        answer = pool.submit(limited.post, PREDICT, json=_texts(4))
+        wait_until(lambda: calls)
+        response = limited.post(PREDICT, json=_texts(3))
+        error = _refusal(response, 429)
+        assert "4 texts are waiting" in error and "--max_queue_texts" in error
+        assert response.headers["retry-after"] == "1"
+        assert limited.post(PREDICT, json=pair).status_code == 200
+        # The bodies of all requests count together.
+        limits.waiting_bytes += 2400
+        error = _refusal(limited.post(PREDICT, json=_texts(90)), 429)
+        assert "--max_queue_bytes" in error
+        limits.waiting_bytes -= 2400
+        metrics = limited.get("/monitoring/prometheus/metrics").text
+        assert "keras_bert_waiting_texts 4.0" in metrics
+        go_on.set()
+        assert answer.result().json() == {"predictions": ["A"] * 4}
+    assert limits.waiting_texts == limits.waiting_bytes == 0
 
 
 def test_no_text_of_a_user_is_logged(client, monkeypatch):

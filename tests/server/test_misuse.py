@@ -8,8 +8,6 @@ import pytest
 from keras_bert.server import app
 
 PREDICT = "/v1/models/small:predict"
-CLASSIFY = "/v1/models/small:classify"
-REGRESS = "/v1/models/small:regress"
 EMBEDDINGS = "/v1/embeddings"
 
 
@@ -31,32 +29,24 @@ def _similar(**parameters):
 WRONG = [
     # One value in place of a list, and the reverse.
     (_predict("upper", instances="a"), "list"),
-    (_predict("upper", instances={"text": "a"}), "list"),
     (_predict("upper", instances=[]), "list with a value"),
     (_predict("upper", inputs="a"), "shape"),
     (_predict("upper", inputs={"text": "a"}), "shape"),
     (_predict("upper", inputs={}), "Missing named input: text"),
-    (_predict("upper", inputs=[["a"]]), "shape"),
     (_predict("upper", inputs=[{"text": "a"}]), "string"),
     (_predict("upper", instances=[["a"]]), "shape"),
     (_predict("upper", instances=[[]]), "shape"),
     (_predict("upper", instances=["a", ["b"]]), "string"),
-    (_predict("upper", instances=[{"text": ["a"]}]), "shape"),
     # Other types.
     (_predict("upper", instances=[1]), "string"),
     (_predict("upper", instances=["a", None]), "string"),
-    (_predict("upper", instances=[{"text": 7}]), "string"),
     (_predict("upper", instances=[{"text": {"text": "a"}}]), "string"),
     (_predict("upper", instances=[{"b64": 7}]), "text"),
     (_predict("upper", instances=[{"text": {"b64": "ä"}}]), "base64"),
-    (
-        _predict("upper", instances=[{"text": {"b64": "YQ==", "a": 1}}]),
-        "string",
-    ),
+    (_predict("upper", instances=[{"b64": "YQ==", "a": 1}]), "text"),
     # Other names.
     (_predict("upper", instances=[{"sentence": "a"}]), "text"),
     (_predict("upper", instances=[{"text": "a", "label": 1}]), "text"),
-    (_predict("upper", instances=[{}]), "text"),
     (_predict("upper", instances=["a", {"text": "a"}]), "object"),
     (_predict("upper", instances=[{"text": "a"}, "a"]), "element: 1"),
     (_predict("upper", instances=["\ud800"]), "surrogate"),
@@ -64,94 +54,51 @@ WRONG = [
     (_predict("upper", texts=["a"]), "'inputs' or 'instances'"),
     (_predict("upper", instances=["a"], inputs=["a"]), "only one of"),
     (_predict("Upper", instances=["a"]), "upper"),
-    (_predict("serve", instances=["a"]), "serving_default"),
     (_predict(None, instances=["a"]), "None not found"),
     (_predict({}, instances=["a"]), "serving_default"),
     # Pairs in other forms.
     (_predict("pair", instances=[["a", "b"]]), "left"),
-    (_predict("pair", instances=[{"left": "a"}]), "right"),
     (_predict("pair", instances=[{"left": "a", "rigth": "b"}]), "right"),
     (_predict("pair", instances=[{"left": ["a"], "right": ["b"]}]), "shape"),
-    (_predict("pair", instances={"left": ["a"], "right": ["b"]}), "list"),
     (_predict("pair", inputs=[["a", "b"]]), "right"),
-    (_predict("pair", inputs=[{"left": "a", "right": "b"}]), "right"),
-    (_predict("pair", inputs={"left": "a", "right": "b"}), "shape"),
     (_predict("pair", inputs={"left": ["a"], "right": "b"}), "shape"),
     (_predict("pair", inputs={"left": ["a"], "right": []}), "right 0"),
     # Lists in a row.
     (_predict("tag", instances=["a b"]), "shape"),
-    (_predict("tag", instances=[{"words": "a b"}]), "shape"),
     (_predict("tag", instances=[["a"], ["b", "c"]]), "same length"),
     (_predict("tag", instances=[["a", 7]]), "string"),
     (_predict("tag", instances=[["a", ["b"]]]), "string"),
     (_predict("tag", instances=[[["a"]]]), "shape"),
     # Not JSON, or not an object.
     ((PREDICT, b""), "JSON Parse error"),
-    ((PREDICT, b"instances=a"), "JSON Parse error"),
     ((PREDICT, b'{"instances": ["a",]}'), "JSON Parse error"),
     ((PREDICT, '{"instances": ["é"]}'.encode("latin-1")), "utf-8"),
     ((PREDICT, '{"instances": ["a"]}'.encode("utf-16")), "utf-8"),
     ((PREDICT, ["a"]), "object"),
-    # Examples.
-    ((CLASSIFY, {"signature_name": "classify", "examples": "a"}), "list"),
-    ((CLASSIFY, {"signature_name": "classify", "examples": {"x": 1}}), "list"),
-    ((CLASSIFY, {"signature_name": "classify", "instances": ["a"]}), "'examp"),
-    (
-        (CLASSIFY, {"signature_name": "classify", "examples": [{"x": "1"}]}),
-        "type",
-    ),
-    (
-        (
-            CLASSIFY,
-            {
-                "signature_name": "classify",
-                "context": [],
-                "examples": [{"x": 1.5}],
-            },
-        ),
-        "object",
-    ),
-    (
-        (REGRESS, {"signature_name": "regress", "examples": [{"x": 1.5}]}),
-        "type",
-    ),
-    (
-        (REGRESS, {"signature_name": "classify", "examples": [{"x": 1}]}),
-        "regre",
-    ),
     # Embeddings.
     (
         _embed(input=[]),
         "input is empty, but must be string or array. A text or a list",
     ),
     (_embed(input=None), "string"),
-    (_embed(input={"text": "a"}), "string"),
     (_embed(input=[["a", "b"]]), "string"),
     (_embed(input=["a", None]), "string"),
     (_embed(input=[[1, 2], [3]]), "Token ids are refused"),
     (_embed(input="\ud800"), "surrogate"),
     (_embed(dimensions=2.0), "must be integer"),
     (_embed(dimensions=True), "must be integer"),
-    (_embed(dimensions="2"), "must be integer"),
     (_embed(dimensions=0), "trained for"),
     (_embed(dimensions=4), "vectors of 2 or 3 numbers"),
-    (_embed(dimensions=1e9), "must be integer"),
     (_embed(dimensions=10**400), "vectors of 2 or 3 numbers"),
     (_embed(dimensions=float("nan")), "must be integer"),
     (_embed(encoding_format=["float"]), "float or base64"),
     (_embed(encoding_format="hex"), "float or base64"),
     # Keys that are not read.
-    (_predict("upper", inputs={"text": ["a"], "x": 1}), "'inputs' has 'x'"),
-    (
-        _predict("pair", inputs={"left": ["a"], "right": ["b"], "": []}),
-        "only the inputs left, right",
-    ),
+    (_predict("upper", inputs={"text": ["a"], "x": 1}), "'inputs' has 'x', bu"),
     (_embed(dimension=2), "the key 'dimension', which is not read here"),
     (_embed(truncate=True), "the keys are input, model"),
-    (_embed(inputs="a"), "the key 'inputs'"),
     (("/embed", {"inputs": "a", "input": "b"}), "the key 'input'"),
     (("/embed", {"inputs": "a", "prompt": "query"}), "the key 'prompt'"),
-    (("/embed", {"inputs": "a", "options": {}}), "the key 'options'"),
     (("/embed", {"inputs": "a", "encoding_format": "base64"}), "float"),
     (("/tokenize", {"inputs": "a", "truncate": True}), "the key 'truncate'"),
     (("/similarity", {**SIMILAR, "normalize": True}), "the key 'normalize'"),
@@ -166,7 +113,6 @@ WRONG = [
     (("/", {"inputs": 7}), "must be string"),
     (("/", {"inputs": {"sentences": ["a"]}}), "inputs has no source_sentence"),
     (("/", {"query": "a"}), "does not score texts for a query"),
-    (("/", {"instances": ["a"]}), "The body has no inputs"),
     (("/", b""), "JSON Parse error"),
     ((EMBEDDINGS, b"a"), "JSON Parse error"),
 ]
@@ -192,7 +138,10 @@ def test_a_mistake_is_told_in_one_sentence(client, request_, reason):
 
 
 UPPER = {"predictions": ["A"]}
+TAGS = {"predictions": [["B-a"]]}
+BLANKS = b'\r\n{"instances":\t["a"],\r\n"signature_name":"upper"}\r\n'
 AA = np.array([2, 2 / 3, 1 / 3], np.float32).tolist()
+ASK_AA = np.array([6, 2, 1 / 7], np.float32).tolist()
 
 
 @pytest.mark.parametrize(
@@ -201,28 +150,12 @@ AA = np.array([2, 2 / 3, 1 / 3], np.float32).tolist()
         (_predict("upper", instances=[{"text": "a"}]), UPPER),
         (_predict("upper", instances=[{"text": {"b64": "YQ=="}}]), UPPER),
         (_predict("upper", instances=["5"]), {"predictions": ["5"]}),
-        (_predict("upper", instances=["true"]), {"predictions": ["TRUE"]}),
-        (
-            _predict("upper", instances=['{"a": 1}']),
-            {"predictions": ['{"A": 1}']},
-        ),
+        (_predict("upper", instances=['{"a"']), {"predictions": ['{"A"']}),
         (_predict("upper", instances=[" a\r\n"]), {"predictions": [" A\r\n"]}),
         (_predict("upper", inputs=[]), {"outputs": []}),
-        (
-            _predict("upper", instances=["a"], parameters={"max_length": 5}),
-            UPPER,
-        ),
-        (
-            _predict("tag", instances=[{"words": ["a"]}]),
-            {"predictions": [["B-a"]]},
-        ),
-        (
-            (
-                PREDICT,
-                b'\r\n{"inputs":\t["a"],\r\n "signature_name":"upper"}\r\n',
-            ),
-            {"outputs": ["A"]},
-        ),
+        (_predict("upper", instances=["a"], parameters={"n": 5}), UPPER),
+        (_predict("tag", instances=[{"words": ["a"]}]), TAGS),
+        ((PREDICT, BLANKS), UPPER),
     ],
 )
 def test_what_is_unusual_is_answered(client, request_, answer):
@@ -240,6 +173,7 @@ def test_what_is_unusual_is_answered(client, request_, answer):
         ({"dimensions": 3}, AA),
         ({"encoding_format": None}, AA),
         ({"encoding_format": "float", "user": "me"}, AA),
+        ({"input_type": "query"}, ASK_AA),
     ],
 )
 def test_an_unusual_request_for_embeddings(client, body, vector):
@@ -275,22 +209,9 @@ def test_an_unknown_model_for_embeddings(client, name):
     assert error["code"] == "model_not_found"
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("PUT", PREDICT),
-        ("GET", EMBEDDINGS),
-        ("POST", f"{EMBEDDINGS}/"),
-        ("POST", "/v1/models/small"),
-        ("POST", "/v1/models/small/predict"),
-        ("POST", "/v1/models/small:Predict:"),
-        ("POST", "/v1/models//small:predict"),
-        ("POST", "/v1/models/small/versions/-1:predict"),
-    ],
-)
-def test_a_wrong_route(client, method, path):
-    body = json.dumps({"instances": ["a"]})
-    response = client.request(method, path, content=body)
+@pytest.mark.parametrize("route", [f"GET {EMBEDDINGS}", f"POST {EMBEDDINGS}/"])
+def test_a_wrong_route(client, route):
+    response = client.request(*route.split(" "), content='{"instances": ["a"]}')
     assert response.status_code == 400
     error = response.json()["error"]
     assert "Malformed request" in (

@@ -42,16 +42,8 @@ def test_the_models(client, small_model):
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "../app.py",
-        "..%2fapp.py",
-        "%2e%2e/app.py",
-        "%00",
-        "x" * 3000,
-        "..%5capp.py",
-        "page.js%00",
-        "",
-    ],
+    ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "..%5capp.py"]
+    + ["%00", "page.js%00", "x" * 3000, ""],
 )
 def test_only_the_files_of_the_page_are_served(client, path):
     response = client.get(f"/page/{path}")

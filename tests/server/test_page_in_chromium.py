@@ -1,25 +1,19 @@
 """The page in a real Chromium, for every kind of model."""
 
-import contextlib
+import dataclasses
 import json
-import os
 import shutil
-import subprocess
 import threading
-import time
 import types
 
-import httpx
+import conftest
 import keras
 import numpy as np
 import pytest
-from conftest import SPECIAL_TOKENS, WORDS, randomize
 from kind_examples import export, make_kind
-from script_runs import command
 from small_checkpoint import write_checkpoint
-from small_server import listening, wait_until
+from small_server import listening, running_server, wait_until
 
-from keras_bert.config import BertConfig
 from keras_bert.export.pretrained import (
     PretrainedExportConfig,
     export_pretrained,
@@ -48,14 +42,7 @@ pytestmark = [
 ]
 
 HTML = "<img src=x onerror=\"document.title='changed'\">"
-CONFIG = BertConfig(
-    vocab_size=len(SPECIAL_TOKENS + WORDS),
-    hidden_size=12,
-    num_hidden_layers=2,
-    num_attention_heads=3,
-    intermediate_size=20,
-    max_position_embeddings=64,
-)
+CONFIG = dataclasses.replace(conftest.CONFIG, max_position_embeddings=64)
 SPAN = {"max_query_length": 4, "doc_stride": 3, "max_answer_length": 5}
 # The kind of each model, and its settings.
 MODELS = {
@@ -82,52 +69,27 @@ def folder(tmp_path_factory):
     """The exported models, with random weights."""
     folder = tmp_path_factory.mktemp("page")
     keras.utils.set_random_seed(3)
-    vocab_file = folder / "vocab.txt"
-    vocab_file.write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
+    vocab_file = conftest.write_vocab(folder)
     for name, (kind, settings) in MODELS.items():
         kind = make_kind(kind, vocab_file, CONFIG, **settings)
         model = kind.build_model(CONFIG)
-        randomize(model)
+        conftest.randomize(model)
         export(model, kind, folder / name)
-    export_pretrained(
-        write_checkpoint(
-            folder / "pretrained", CONFIG, build=build_pretraining_model
-        ),
-        folder / "encoder",
-        PretrainedExportConfig(max_seq_length=64),
-    )
+    checkpoint = folder / "pretrained"
+    write_checkpoint(checkpoint, CONFIG, build=build_pretraining_model)
+    config = PretrainedExportConfig(max_seq_length=64)
+    export_pretrained(checkpoint, folder / "encoder", config)
     return folder
 
 
-@contextlib.contextmanager
 def serving(folder, names, **environment):
-    """Yields a client of the server, when the models are loaded."""
-    log = folder / "log.jsonl"
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            command(
-                "serve",
-                model_dir=",".join(str(folder / name) for name in names),
-                host="127.0.0.1",
-                port=0,
-                max_text_chars=MAX_TEXT_CHARS,
-            ),
-            stdout=file,
-            env={**os.environ, **environment},
-        )
-    try:
-        while not (line := log.read_text()).endswith("\n"):
-            assert process.poll() is None
-            time.sleep(0.1)
-        port = json.loads(line.splitlines()[0])["port"]
-        url = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=url, timeout=None) as client:
-            while client.get("/readyz").status_code != 200:
-                time.sleep(0.1)
-            yield client
-    finally:
-        process.terminate()
-        process.wait()
+    """Runs the server of these models."""
+    return running_server(
+        ",".join(str(folder / name) for name in names),
+        environment,
+        model_name=",".join(names),
+        max_text_chars=MAX_TEXT_CHARS,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -140,17 +102,12 @@ def server(folder):
 def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
     for argument in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+        *("headless", "no-sandbox", "disable-gpu", "disable-quic"),
+        *("no-first-run", "disable-background-networking"),
+        *("disable-component-update", "disable-sync"),
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
     ):
-        options.add_argument(argument)
+        options.add_argument(f"--{argument}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     browser = webdriver.Chrome(options, service)

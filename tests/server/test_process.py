@@ -135,39 +135,31 @@ def test_models_are_named_after_their_checkpoints(served):
         "films": "cache/runs/films",
         "a@b": "served/a@b",
     }
+    # Models that are exported first have a line in the log.
+    exported = ["hf://owner/mini@v1", "runs/films"]
+    assert served["log"] == [("preparing", name) for name in exported]
     with pytest.raises(InputError, match="give each a different name"):
         serve_command.run(config, model=["a/x"], model_dir=["b/x"])
     with pytest.raises(InputError, match="Give --model or --model_dir"):
         serve_command.run(config)
 
 
-def test_a_model_that_is_exported_first_has_a_line_in_the_log(served):
-    serve_command.run(ServerConfig(), model=["runs/films"], cache_dir="cache")
-    assert served["log"] == [("preparing", "runs/films")]
-
-
 @pytest.mark.parametrize(
-    ("labels", "reason"),
+    ("models", "labels", "reason"),
     [
-        (["stable=1", "stable=7"], "stable is given for the versions 1 and 7"),
-        (["a/x=1", "a/x=2"], "x is given for the versions 1 and 2"),
-        (["stable"], "'stable' is not a version label"),
-        (["a/=1"], "'a/=1' is not a version label"),
-        (["stable=one"], "'stable=one' is not a version label"),
+        ("a", "x=1 x=7", "x is given for the versions 1 and 7"),
+        ("a b", "a/x=1 a/x=2", "x is given for the versions 1 and 2"),
+        ("a", "stable", "'stable' is not a version label"),
+        ("a", "a/=1", "'a/=1' is not a version label"),
+        ("a", "stable=one", "'stable=one' is not a version label"),
+        ("a b", "stable=1", "or a/stable=1 if there are several"),
     ],
 )
-def test_wrong_labels(served, labels, reason):
+def test_wrong_labels(served, models, labels, reason):
+    config, models = ServerConfig(), models.split()
     with pytest.raises(InputError, match=reason):
         serve_command.run(
-            ServerConfig(), model_dir=["served/a"], version_labels=labels
-        )
-
-
-def test_a_label_of_several_models_names_its_model(served):
-    models = ["served/a", "served/b"]
-    with pytest.raises(InputError, match="or a/stable=1 if there are several"):
-        serve_command.run(
-            ServerConfig(), model_dir=models, version_labels=["stable=1"]
+            config, model_dir=models, version_labels=labels.split()
         )
 
 

@@ -10,6 +10,7 @@ from small_server import client_of
 TEXTS = ["a" * 5, "b" * 20, "", "c" * 20]
 RAW = [-0.5, 1.0, -1.0, 1.0]
 ORDER = [1, 3, 0, 2]  # equal scores in the order of the texts
+ONE = {"query": "q", "documents": ["a"]}
 
 
 def _sigmoid(x):
@@ -81,17 +82,9 @@ def test_the_form_of_cohere(reranker, path):
         ({"query": ["q"], "texts": ["a"]}, 400, "must be string"),
         ({"query": "q", "texts": "a"}, 400, "texts is 'a', but must be array"),
         ({"query": "q", "texts": []}, 400, "texts is empty"),
-        (
-            {"query": "q", "documents": [{"title": "a"}]},
-            400,
-            "Part of documents has no text.",
-        ),
-        ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "top_n is 0"),
-        (
-            {"query": "q", "documents": ["a"], "rank_fields": ["title"]},
-            400,
-            "must be null. Leave it out",
-        ),
+        ({"query": "q", "documents": [{}]}, 400, "Part of documents has no te"),
+        ({**ONE, "top_n": 0}, 400, "top_n is 0"),
+        ({**ONE, "rank_fields": ["title"]}, 400, "must be null. Leave it out"),
         ({"query": "q", "texts": ["", "a" * 21]}, 413, "Text 2 is longer"),
         ({"query": "q" * 10, "texts": ["a"]}, 413, "Text 1 is longer"),
     ],

@@ -6,6 +6,9 @@ import pytest
 # Of the texts with this number of bytes, as the small model makes them.
 VECTORS = {n: np.array([n, n / 3, 1 / (n + 1)]) for n in (1, 2, 6, 40, 44)}
 UNIT = {n: vector / np.linalg.norm(vector) for n, vector in VECTORS.items()}
+BOTH = {"inputs": "a", "input_type": "query", "prompt_name": "query"}
+FROM_THE_LEFT = {"inputs": "a", "truncation_direction": "left"}
+NO_LIST = {"inputs": {"source_sentence": "a", "sentences": "a"}}
 
 
 def _post(client, path, **body):
@@ -47,12 +50,6 @@ def test_what_a_request_can_ask_for(client, more, expected):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_input_type_of_openais_form(client):
-    body = {"model": "small", "input": "aa", "input_type": "query"}
-    (found,) = _post(client, "/v1/embeddings", **body)["data"]
-    assert found["embedding"] == pytest.approx(VECTORS[6], abs=1e-5)
-
-
 def test_a_long_text_is_refused_or_cut(client):
     body = {"inputs": ["aa", "a" * 40], "prompt_name": "query"}
     error = _error(client, "/embed", 413, **body)
@@ -77,32 +74,16 @@ def test_the_cosines(client):
 @pytest.mark.parametrize(
     ("path", "body", "reason"),
     [
-        (
-            "/embed",
-            {},
-            "The body has no inputs. A text or a list of texts.",
-        ),
+        ("/embed", {}, "The body has no inputs. A text or a list of texts."),
         ("/embed", {"inputs": "a", "truncate": "yes"}, "boolean or null"),
         ("/embed", {"inputs": "a", "normalize": 1}, "boolean or null"),
         ("/embed", {"inputs": "a", "prompt_name": "no"}, "the prompts query"),
         ("/embed", {"inputs": "a", "prompt_name": ["query"]}, "string or null"),
         ("/embed", {"inputs": "a", "input_type": "no"}, "query or search_que"),
-        (
-            "/embed",
-            {"inputs": "a", "input_type": "query", "prompt_name": "query"},
-            "give one of them without input_type",
-        ),
-        (
-            "/embed",
-            {"inputs": "a", "truncation_direction": "left"},
-            "must be right or Right. The end",
-        ),
+        ("/embed", BOTH, "give one of them without input_type"),
+        ("/embed", FROM_THE_LEFT, "must be right or Right. The end"),
         ("/similarity", {"inputs": ["a"]}, "must be object"),
-        (
-            "/similarity",
-            {"inputs": {"source_sentence": "a", "sentences": "a"}},
-            "sentences is 'a', but must be array",
-        ),
+        ("/similarity", NO_LIST, "sentences is 'a', but must be array"),
     ],
 )
 def test_a_wrong_request_is_told(client, path, body, reason):
@@ -112,8 +93,3 @@ def test_a_wrong_request_is_told(client, path, body, reason):
 def test_a_model_without_vectors(reranker):
     error = _error(reranker, "/embed", inputs="a")
     assert error.startswith("The signature serving_default of this model ret")
-
-
-def test_the_name_of_the_model(client):
-    error = _error(client, "/embed", 404, inputs="a", model="other")
-    assert error == "The model 'other' does not exist; this server has small."

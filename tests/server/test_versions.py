@@ -97,9 +97,8 @@ def test_a_damaged_version_is_reported_and_the_old_one_serves(folder, second):
         _poll(client)
         assert _version(client) == 1
         assert client.get("/readyz").status_code == 200
-        newest = client.get("/v1/models/small").json()["model_version_status"][
-            0
-        ]
+        status = client.get("/v1/models/small").json()["model_version_status"]
+        newest = status[0]
         assert (newest["version"], newest["state"]) == ("3", "END")
         assert newest["status"]["error_code"] == "UNKNOWN"
         assert newest["status"]["error_message"]
