@@ -135,9 +135,7 @@ def _judgments(folder: Path, name: str) -> Iterator[Sequence[str]]:
         first = lines.readline().split()
     if len(first) < 3 or not re.fullmatch(_NUMBER, first[-1]):
         columns = {"query": 0, "document": 1, "relevance": 2}
-        read = readers.tsv(
-            columns=columns, header=True, test_columns=columns, test=name
-        )
+        read = readers.tsv(columns=columns, header=True, test=name)
         for row in read(folder, "test"):
             yield [row[column] for column in columns]
     elif len(first) == 4:

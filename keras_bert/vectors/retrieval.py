@@ -206,7 +206,8 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
             document that was not found counts as 0.
 
     Raises:
-        InputError: If there is no judged query, or trec_eval is missing.
+        InputError: If there is no judged query, a relevance is not a whole
+            number, a score is NaN, or trec_eval is missing.
     """
     if not qrels:
         raise InputError(
@@ -218,6 +219,13 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
                 raise InputError(
                     f"The relevance of {document} for {query} is {relevance}, "
                     "but must be a whole number."
+                )
+    for query, scores in run.items():
+        for document, score in scores.items():
+            if math.isnan(score):
+                raise InputError(
+                    f"The score of {document} for {query} is NaN, which has no "
+                    "rank; check the model that made the run."
                 )
     evaluator = import_extra(*_TREC_EVAL).RelevanceEvaluator(
         # The C code of pytrec_eval takes no NumPy numbers.
@@ -243,16 +251,13 @@ def write_run(path: str | Path, run: Run, name: str) -> None:
     score are in descending order of their ids. The file appears when it is
     complete. Raises InputError if an id is empty or has white space.
     """
-    with (
-        atomic_path(path) as partial,
-        partial.open("w", encoding="utf-8") as file,
-    ):
+    with atomic_path(path) as new, new.open("w", encoding="utf-8") as file:
         for query, documents in run.items():
             ranked = sorted(
                 ((np.float32(score), id_) for id_, score in documents.items()),
                 reverse=True,
             )
-            for place, (score, document) in enumerate(ranked, 1):
+            for rank, (score, document) in enumerate(ranked, 1):
                 for id_ in (query, document):
                     if id_.split() != [id_]:
                         raise InputError(
@@ -261,6 +266,4 @@ def write_run(path: str | Path, run: Run, name: str) -> None:
                             "the data set."
                         )
                 # Nine digits tell any two float32 numbers apart.
-                file.write(
-                    f"{query} Q0 {document} {place} {score:.9g} {name}\n"
-                )
+                file.write(f"{query} Q0 {document} {rank} {score:.9g} {name}\n")
