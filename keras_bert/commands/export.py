@@ -32,8 +32,6 @@ Args:
         set.
 """
 
-from typing import Any
-
 import keras_bert
 from keras_bert.commands.flags import Flags
 
@@ -62,10 +60,15 @@ def run(
         model = keras_bert.load_finetuned(checkpoint)
         data = {}
         if data_dir:
-            task_of_model = _task(model, checkpoint, task)
-            data["rows"] = task_of_model.validation_rows(data_dir)
+            its_task = task or model.training.get("task")
+            if not its_task:
+                raise keras_bert.InputError(
+                    f"{checkpoint} does not say what its task is; give --task."
+                )
+            known = keras_bert.get_task(its_task)
+            data["rows"] = known.validation_rows(data_dir)
             if config.may_calibrate:
-                data["calibration"] = task_of_model.training_rows(data_dir, 300)
+                data["calibration"] = known.training_rows(data_dir, 300)
         version = model.export(export_dir, config, **data)
     else:
         plain = keras_bert.ExportConfig(portable=config.portable)
@@ -86,12 +89,3 @@ def run(
     report = version.with_name(f"{version.name}.report.json")
     if report.is_file():
         print(report.read_text(encoding="utf-8"), end="")
-
-
-def _task(model: Any, checkpoint: str, task: str) -> keras_bert.Task:
-    task = task or model.training.get("task")
-    if not task:
-        raise keras_bert.InputError(
-            f"{checkpoint} does not say what its task is; give --task."
-        )
-    return keras_bert.get_task(task)

@@ -14,7 +14,7 @@ import botocore.exceptions
 import pytest
 
 import keras_bert
-from keras_bert.commands import main
+from keras_bert.commands import embed, main
 from keras_bert.commands.flags import Flags, read_bert_config
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.predict.versions import new_version
@@ -22,11 +22,8 @@ from keras_bert.predict.versions import new_version
 ROOT = Path(__file__).parent.parent.parent
 
 
-def make(run=lambda: None, *arguments, doc="", define=None):
-    flags = Flags("keras-bert try", arguments, run, doc)
-    if define:
-        define(flags)
-    return flags
+def make(run, *arguments, doc=""):
+    return Flags("keras-bert try", arguments, run, doc)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,29 +153,15 @@ class _ThirdSettings(_Settings):
     kind_size: int = 5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], {}),
-        (
-            ["--nokind_case", "--kind_name=b"],
-            {"kind_case": False, "kind_name": "b"},
-        ),
-    ],
-)
-def test_only_given_settings_are_returned(arguments, expected):
-    classes = [_Settings, _ThirdSettings, _OtherSettings]
-    flags = make(
-        lambda: None,
-        *arguments,
-        define=lambda flags: flags.add_settings(classes),
-    )
+def test_only_given_settings_are_returned():
+    flags = make(lambda: None, "--nokind_case", "--kind_name=b")
+    flags.add_settings([_Settings, _ThirdSettings, _OtherSettings])
     assert flags["kind_size"].help == (
         "The size. (default: 3 or 4) Or: Another size. (default: 5)"
     )
     assert flags["kind_case"].help == "Whether there is a case. (default: None)"
     flags.parse()
-    assert flags.settings() == expected
+    assert flags.settings() == {"kind_case": False, "kind_name": "b"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,12 +187,8 @@ def wrong():
 
     def parse(*arguments):
         doc = "Args:\n    wrong_size: A size.\n    wrong_name: A name.\n"
-        flags = make(
-            run,
-            *arguments,
-            doc="Tries.\n\n" + doc,
-            define=lambda flags: flags.add_fields(_Wrong),
-        )
+        flags = make(run, *arguments, doc="Tries.\n\n" + doc)
+        flags.add_fields(_Wrong)
         return flags, flags.parse()
 
     return parse
@@ -222,29 +201,16 @@ def wrong():
         (["--wrong_size=2: 3"], "flag --wrong_size=2: 3 must be an integer; s"),
         (["--wrong_rate=high"], "flag --wrong_rate=high must be a number; see"),
         (["--wrong_switch=on"], "flag --wrong_switch=on must be true or false"),
-        (
-            ["--nowrong_switch=1"],
-            "--nowrong_switch=1 does not take an argument",
-        ),
+        (["--nowrong_switch=1"], "--nowrong_switch=1 does not take an arg"),
         (["--wrong_choice=c"], "flag --wrong_choice=c: .* one of <a.b>; see"),
         (["--wrong_siz=3"], "Unknown .* 'wrong_siz'; did you mean: wrong_size"),
         (["- a text"], "Unknown .* ' a text'; write -- before a text that"),
         (["--zzzqqq"], "Unknown .* flag 'zzzqqq'; see keras-bert try --help."),
-        (
-            ["--wrong_name"],
-            "--wrong_name has no value; write --wrong_name=VALUE",
-        ),
-        (["--wrong_name", "--wrong_rate=1"], "--wrong_name has no value"),
+        (["--wrong_name"], "--wrong_name has no value; write --wrong_name=VAL"),
         (["--wrong_name", "--nowrong_switch"], "--wrong_name has no value"),
         (["--wrong_rate=1", "-wrong_rate", "2"], "--wrong_rate is given twice"),
-        (
-            ["--wrong_switch", "--nowrong_switch"],
-            "--wrong_switch is given twice",
-        ),
-        (
-            ["--flagfile=absent"],
-            "ERROR:: Unable to open flagfile: .*No such fil",
-        ),
+        (["--wrong_switch", "--nowrong_switch"], "--wrong_switch is given tw"),
+        (["--flagfile=absent"], "ERROR:: Unable to open flagfile: .*No such f"),
         (["--flagfile"], "--flagfile"),
     ],
 )
@@ -258,13 +224,8 @@ def test_arguments_that_only_look_wrong(wrong, tmp_path):
     path = tmp_path / "flags"
     path.write_text("--wrong_rate=1\n--nowrong_switch\n")
     flags, texts = wrong(
-        *(
-            f"--flagfile={path}",
-            "--wrong_rate=-2",
-            "--wrong_name",
-            "wrong_size",
-        ),
-        *("--", "--wrong_rate=3", "--unknown"),
+        *(f"--flagfile={path}", "--wrong_rate=-2", "--wrong_name"),
+        *("wrong_size", "--", "--wrong_rate=3", "--unknown"),
     )
     assert texts == ["--wrong_rate=3", "--unknown"]
     assert flags.wrong_rate == -2
@@ -282,24 +243,13 @@ def test_a_flagfile_that_is_not_text(wrong, tmp_path):
     ("arguments", "message"),
     [
         ([], "Give --wrong_size and --wrong_name; see keras-bert try --help."),
-        (
-            ["--wrong_size=0", "--wrong_name="],
-            "Give --wrong_name; see keras-bert try --help.",
-        ),
+        (["--wrong_size=0", "--wrong_name="], "Give --wrong_name; see keras-"),
     ],
 )
 def test_required_flags_that_are_missing_or_empty(wrong, arguments, message):
     flags, _ = wrong(*arguments)
-    with pytest.raises(keras_bert.InputError, match=f"^{message}$"):
+    with pytest.raises(keras_bert.InputError, match=f"^{message}"):
         flags.check_required()
-
-
-def test_an_unknown_flag_does_not_hide_the_flags_after_it():
-    def run(wrong_name: str = ""): ...
-
-    doc = "Tries.\n\nArgs:\n    wrong_name: A name.\n"
-    arguments = "--not_yet_known", "3", "--wrong_name=x"
-    assert make(run, *arguments, doc=doc).peek("wrong_name") == "x"
 
 
 def test_help_is_in_the_order_of_use():
@@ -420,23 +370,22 @@ def run():
     raise {error}("This is wrong; do that.")
 main.run("try", sys.modules[__name__], sys.argv[1:])
 """
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ([], "Error: This is wrong; do that."),
-        (
-            ["stray"],
-            "Error: 'stray' is not a flag; write --name=value, and see try "
-            "--help.",
-        ),
-    ],
+# The test of an InputError shows that TensorFlow's import says nothing.
+_FAIL_AT_ONCE = _FAIL.replace(
+    "main.run(", "main.import_tensorflow = int\nmain.run("
 )
-def test_wrong_input_prints_one_sentence_and_exits_with_1(args, message):
-    done = _python("-c", _FAIL.format(error="keras_bert.InputError"), *args)
+
+
+def test_wrong_input_prints_one_sentence_and_exits_with_1():
+    done = _python("-c", _FAIL.format(error="keras_bert.InputError"))
     assert done.returncode == 1
-    assert done.stderr.strip() == message
+    assert done.stderr.strip() == "Error: This is wrong; do that."
+
+
+def test_a_text_where_none_is_read_is_refused():
+    message = "^'stray' is not a flag; write --name=value, and see keras-bert "
+    with pytest.raises(keras_bert.InputError, match=message):
+        make(lambda: None, "stray").parse()
 
 
 def test_a_store_that_does_not_answer_is_one_sentence():
@@ -463,12 +412,7 @@ def test_a_command_without_tensorflow_is_one_sentence():
 
 
 def test_a_defect_shows_its_traceback():
-    script = _FAIL.format(error="ValueError")
-    # The test of an InputError shows that TensorFlow's import says nothing.
-    script = script.replace(
-        "main.run(", "main.import_tensorflow = int\nmain.run("
-    )
-    done = _python("-c", script)
+    done = _python("-c", _FAIL_AT_ONCE.format(error="ValueError"))
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")
@@ -494,17 +438,17 @@ def test_after_sigterm_a_command_leaves_nothing_half_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_look_at_a_flag_does_not_set_up_the_log():
+def test_a_look_at_a_flag_reads_past_unknown_flags_and_sets_up_no_log():
     logger = logging.getLogger("absl")
     level = logger.level
 
     def run(task: str): ...
 
-    flags = make(run, "--task=a", doc="Runs.\n\nArgs:\n    task: One.\n")
+    doc = "Runs.\n\nArgs:\n    task: One.\n"
+    flags = make(run, "--not_yet_known", "3", "--task=a", doc=doc)
     assert flags.peek("task") == "a"
     assert logger.level == level
-    flags.parse()
-    assert flags.task == "a"
+    assert flags.task is None
 
 
 def test_ctrl_c_ends_with_a_sentence(capsys):
@@ -515,7 +459,7 @@ def test_ctrl_c_ends_with_a_sentence(capsys):
 
 
 def test_a_reader_that_has_enough_ends_the_command():
-    script = _FAIL.replace("{error}(", "BrokenPipeError(")
+    script = _FAIL_AT_ONCE.format(error="BrokenPipeError")
     done = _python("-c", script.replace("    raise", "    print(1)\n    raise"))
     assert (done.returncode, done.stderr) == (128 + 13, "")
 
@@ -536,45 +480,42 @@ def test_a_full_disk_names_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
-        (
-            "predict",
-            ["--model_dir=a", "--beam_options=b"],
-            "--beam_options has no effect without --runner",
-        ),
-        (
-            "serve",
-            ["--model_dir=a", "--cache_dir=b"],
-            "--cache_dir has no effect without --model;",
-        ),
+        ("predict", "--model_dir=a --beam_options=b", "without --runner"),
+        ("serve", "--model_dir=a --cache_dir=b", "without --model;"),
         (
             "extend_vocab",
-            ["--checkpoint=a", "--output_dir=b", "--num_new_pieces=9"],
-            "--num_new_pieces has no effect without --input_file",
+            "--checkpoint=a --output_dir=b --num_new_pieces=9",
+            "without --input_file",
         ),
         (
             "pretrain",
-            ["--input_file=a", "--output_dir=b", "--generator_size=0.5"],
-            "--generator_size has no effect without --replaced_tokens",
+            "--input_file=a --output_dir=b --generator_size=0.5",
+            "without --replaced_tokens",
         ),
         (
             "embed",
-            ["--input_file=a", "--output_file=b.npy", '--prompts={"a": "b "}'],
-            "--prompts has no effect without --prompt_name",
-        ),
-        *(
-            (
-                "embed",
-                ["--input_file=a", "--output_file=b.jsonl", "--layers=1", flag],
-                f"{flag.partition('=')[0]} is for vectors of texts, but",
-            )
-            for flag in ("--pooling=max", "--dimensions=8", "--normalize=true")
+            '--input_file=a --output_file=b.npy --prompts={"a":"b"}',
+            "without --prompt_name",
         ),
     ],
 )
 def test_a_flag_without_effect_is_refused(command, arguments, message):
+    *arguments, last = arguments.split()
     module = importlib.import_module(f"keras_bert.commands.{command}")
-    with pytest.raises(SystemExit, match=f"^Error: {message}"):
-        main.run(command, module, arguments)
+    name = last.partition("=")[0]
+    message = f"^Error: {name} has no effect {message}"
+    with pytest.raises(SystemExit, match=message):
+        main.run(command, module, [*arguments, last])
+
+
+@pytest.mark.parametrize(
+    "flag", ["--pooling=max", "--dimensions=8", "--normalize=true"]
+)
+def test_a_flag_for_vectors_is_refused_beside_layers(flag):
+    arguments = "--input_file=a", "--output_file=b.jsonl", "--layers=1", flag
+    message = f"^Error: {flag.partition('=')[0]} is for vectors of texts, but"
+    with pytest.raises(SystemExit, match=message):
+        main.run("embed", embed, arguments)
 
 
 def test_an_error_of_the_system_names_the_path(tmp_path, capsys):
