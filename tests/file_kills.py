@@ -1,9 +1,14 @@
-"""Ends a process at each of its changes of a file."""
+"""Ends a process at each of its changes of a file, or a run between parts."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import traceback
+
+import pytest
+
+from keras_bert.io.resumable_file import ResumableFile
 
 _CHANGES = (
     (pathlib.Path, "mkdir"),
@@ -15,6 +20,27 @@ _CHANGES = (
     (shutil, "rmtree"),
 )
 _KILLED = 9
+
+
+class _Killed(BaseException):
+    pass
+
+
+@contextlib.contextmanager
+def killed_after(num_parts: int):
+    """Ends a run after this number of parts of a `ResumableFile`."""
+
+    def append(*args):
+        nonlocal num_parts
+        if not num_parts:
+            raise _Killed
+        num_parts -= 1
+        return whole(*args)
+
+    whole = ResumableFile.append
+    with pytest.MonkeyPatch.context() as patches, pytest.raises(_Killed):
+        patches.setattr(ResumableFile, "append", append)
+        yield
 
 
 def is_killed(number: int, function) -> bool:

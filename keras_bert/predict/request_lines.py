@@ -19,13 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
-from keras_bert.io.csv_files import (
-    csv_delimiter,
-    csv_table,
-    is_csv,
-    split_tsv,
-    wrong_number,
-)
+from keras_bert.io import csv_files
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
@@ -73,7 +67,7 @@ def read_request_files(
     lacks one of these columns.
     """
     for file in files:
-        if is_csv(file):
+        if csv_files.is_csv(file):
             yield from _read_csv(file, inputs)
             continue
         with open_text(file, errors="surrogateescape", newline="\n") as lines:
@@ -100,7 +94,8 @@ def read_request_lines(
 
 def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
     """Yields each row of a CSV file as a line with a JSON object."""
-    rows = csv_table(file, csv_delimiter(file, inputs))
+    delimiter = csv_files.csv_delimiter(file, inputs)
+    rows = csv_files.csv_table(file, delimiter)
     _, header = next(rows, (0, []))
     if not header:
         raise InputError(f"{file} is empty.")
@@ -119,7 +114,7 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
         if len(row) == 1 < len(header) and not row[0].strip():
             continue  # a blank line
         if len(row) != len(header):
-            raise wrong_number(number, file, len(row), len(header))
+            raise csv_files.wrong_number(number, file, len(row), len(header))
         if any("\0" in value for value in row):
             raise InputError(
                 f"Line {number} of {file} has a zero byte; save the file again."
@@ -204,7 +199,7 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
     if values is not None:
         return model.check(values, line.place)
     names = line.columns or model.inputs
-    fields: list = split_tsv(line.text)
+    fields: list = csv_files.split_tsv(line.text)
     if len(fields) == 1 and _LIKE_JSON.match(line.text):
         raise InputError(
             f"{place} begins like JSON, but is not a valid JSON object; fix "

@@ -22,15 +22,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.kinds.fields import check_text
 from keras_bert.models.rewired import with_hidden_states
-from keras_bert.predict.request_lines import (
-    RequestLine,
-    by_column,
-    count_lines,
-    cut_chunks,
-    json_object,
-    read_request_files,
-    skip_chunks,
-)
+from keras_bert.predict import request_lines
 from keras_bert.predict.served_model import capitalized
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder
@@ -124,10 +116,11 @@ def embed_files(
         "layers": list(layers),
     }
     size = _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK
-    chunks = cut_chunks(read_request_files(files, columns), size)
-    skip_chunks(chunks, output, run)
+    lines = request_lines.read_request_files(files, columns)
+    chunks = request_lines.cut_chunks(lines, size)
+    request_lines.skip_chunks(chunks, output, run)
     state = output.state or {"num_lines": 0, "num_truncated": 0}
-    total, done = count_lines(files, columns), state["num_lines"]
+    total, done = request_lines.count_lines(files, columns), state["num_lines"]
     with Progress("Embedding", total, "texts", initial=done) as progress:
         for chunk in chunks:
             texts = [_text_of(line, field) for line in chunk.lines]
@@ -161,8 +154,8 @@ def embed_files(
 
 def read_texts(input_file: str, field: str | None) -> Iterator[str]:
     """Yields the texts that `embed_files` reads from files, in order."""
-    columns = field.split(",") if field else ()
-    for line in read_request_files(expand_globs(input_file), columns):
+    files, columns = expand_globs(input_file), field.split(",") if field else ()
+    for line in request_lines.read_request_files(files, columns):
         yield _text_of(line, field)
 
 
@@ -173,10 +166,10 @@ def _npy_header(*shape: int) -> bytes:
     return file.getvalue()
 
 
-def _text_of(line: RequestLine, field: str | None) -> str:
+def _text_of(line: request_lines.RequestLine, field: str | None) -> str:
     """Returns the text of a line: the whole line, or some of its fields."""
     place = capitalized(line.place)
-    values = json_object(line.text)
+    values = request_lines.json_object(line.text)
     if field is None:
         if line.number == 1 and values is not None:
             raise InputError(
@@ -187,9 +180,9 @@ def _text_of(line: RequestLine, field: str | None) -> str:
     else:
         names = field.split(",")
         if line.columns:
-            cells = split_tsv(line.text)
-            is_whole = len(cells) == len(line.columns)
-            values = by_column(line.columns, cells, names) if is_whole else None
+            values, cells = None, split_tsv(line.text)
+            if len(cells) == len(line.columns):
+                values = request_lines.by_column(line.columns, cells, names)
         if values is None or not values.keys() >= {*names}:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "
@@ -216,9 +209,8 @@ class HiddenStates:
                 "The model reads long texts in windows, so a token may have "
                 "several hidden states; give a model with window_pooling none."
             )
-        (encoder,) = (
-            x for x in embedder.model.layers if isinstance(x, keras.Model)
-        )
+        parts = embedder.model.layers
+        (encoder,) = (x for x in parts if isinstance(x, keras.Model))
         count = sum(x.name.startswith("layer_") for x in encoder.layers)
         for number in layers:
             if type(number) is not int or not -count <= number < count:
@@ -251,10 +243,8 @@ class HiddenStates:
         examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
         lines = [""] * len(texts)
         truncated = np.zeros(len(texts), bool)
-        for pairs in (False, True):
-            numbers = [
-                i for i, x in enumerate(examples) if (len(x) == 2) == pairs
-            ]
+        for num_texts in (1, 2):
+            numbers = [i for i, x in enumerate(examples) if len(x) == num_texts]
             if not numbers:
                 continue
             first, *second = zip(*(examples[i] for i in numbers), strict=True)

@@ -181,9 +181,8 @@ class Embedder:
 def _checked(texts: Any) -> list[str]:
     """Returns texts as a list; refuses a single string or a DataFrame."""
     if not is_list(texts) or getattr(texts, "ndim", 1) != 1:
-        raise InputError(
-            f"texts is {reprlib.repr(texts)}; give a list of strings."
-        )
+        shown = reprlib.repr(texts)
+        raise InputError(f"texts is {shown}; give a list of strings.")
     texts = list(texts)
     for number, text in enumerate(texts, 1):
         check_text(text, f"Text {number}")

@@ -6,10 +6,10 @@ import json
 
 import pytest
 from conftest import WORDS
+from file_kills import killed_after
 
 from keras_bert.errors import InputError
 from keras_bert.predict import predict_files as module
-from keras_bert.predict import request_lines
 from keras_bert.predict.predict_files import predict_files, predict_lines
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import MODEL_FILES
@@ -66,36 +66,15 @@ def test_answers_are_in_the_order_of_the_lines(served, load, files, tmp_path):
         assert answer["scores"] == pytest.approx(alone["scores"], abs=1e-5)
 
 
-class _Killed(BaseException):
-    pass
-
-
-@contextlib.contextmanager
-def _killed_after(monkeypatch, num_chunks):
-    def answer_lines(*args):
-        nonlocal num_chunks
-        if not num_chunks:
-            raise _Killed
-        num_chunks -= 1
-        return whole(*args)
-
-    whole = request_lines.answer_lines
-    with monkeypatch.context() as patches, pytest.raises(_Killed):
-        patches.setattr(request_lines, "answer_lines", answer_lines)
-        yield
-
-
-def test_a_killed_run_continues_to_the_same_bytes(
-    served, files, tmp_path, monkeypatch
-):
+def test_a_killed_run_continues_to_the_same_bytes(served, files, tmp_path):
     whole, out = tmp_path / "whole.gz", tmp_path / "out.gz"
     predict_files(served, files, whole)
     for num_chunks in (1, 3):  # the wrong line is in the second chunk
-        with _killed_after(monkeypatch, num_chunks):
+        with killed_after(num_chunks):
             predict_files(served, files, out)
         assert not out.exists()
     # The last two chunks are left.
-    with _killed_after(monkeypatch, 1):
+    with killed_after(1):
         predict_files(served, files, out)
     assert predict_files(served, files, out) == 1
     assert out.read_bytes() == whole.read_bytes()
@@ -136,7 +115,7 @@ def test_what_is_left_of_another_run_is_refused(
     for file, content, _ in changes:
         if not file.exists():
             file.write_bytes(content)
-    with _killed_after(monkeypatch, 2):
+    with killed_after(2):
         predict_files(model, files, out)
     for file, old, new in changes:
         content = file.read_bytes()
@@ -205,11 +184,8 @@ def test_the_bar_counts_the_lines(served, files, tmp_path, monkeypatch):
             bars[-1].append(num_done)
 
     monkeypatch.setattr(module, "Progress", _Bar)
-    with _killed_after(monkeypatch, 4):
+    with killed_after(4):
         predict_files(served, files, tmp_path / "out")
     predict_files(served, files, tmp_path / "out")
     labels = ("Predicting", 27, "lines")
-    assert bars == [
-        [labels, 0, True, 5, 5, 5, 5],
-        [labels, 20, True, 5, 2],
-    ]
+    assert bars == [[labels, 0, True, 5, 5, 5, 5], [labels, 20, True, 5, 2]]

@@ -29,6 +29,7 @@ class _Joiner(ServedModel):
 ONE = _Joiner("left")
 PAIR = _Joiner("right", "left")
 OF_LISTS = _Joiner("left", "endings")
+NO_LIST = "The endings of line 2 must be a list of strings."
 
 
 def _answers(model, *lines):
@@ -66,17 +67,7 @@ def test_lines_are_json_or_columns():
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "a text",
-        "{",
-        "{1, 2}",
-        "[1]",
-        "[Chorus]",
-        "null",
-        '"quoted"',
-        " a ",
-        "",
-    ],
+    ["a text", "{", "{1, 2}", "[1]", "[Chorus]", "null", '"quoted"', " a ", ""],
 )
 def test_a_line_of_one_text_is_that_text(line):
     assert _joined(ONE, line) == [line]
@@ -137,12 +128,7 @@ def test_columns_are_read_by_the_names_in_the_header():
 @pytest.mark.parametrize(
     ("model", "line", "message"),
     [
-        (
-            PAIR,
-            "one text",
-            "Line 2 has 1 column, but the model takes 2: right, left. Separate "
-            "them by tabs, or give a JSON object.",
-        ),
+        (PAIR, "one text", "Line 2 has 1 column, but the model takes 2: right"),
         (PAIR, "a\tb\tc", "Line 2 has 3 columns, but the model takes 2: r"),
         (
             ONE,
@@ -150,17 +136,14 @@ def test_columns_are_read_by_the_names_in_the_header():
             "Line 2 has the fields lefd, but the model takes left; write it as "
             '{"left": "..."}.',
         ),
-        (ONE, '{"Left": "a"}', "Line 2 has the fields Left, but the model"),
         (ONE, "{}", "Line 2 has no fields, but the model takes left;"),
         (ONE, '{"left": ["a"]}', "The left of line 2 must be a string."),
         (ONE, '{"left": null}', "The left of line 2 must be a string."),
         (ONE, '{"left": "a"', "Line 2 begins like JSON, but is not a valid"),
-        (ONE, '{"left": "a"},', "Line 2 begins like JSON"),
         (ONE, '{"left": ' + "[" * 100_000, "Line 2 begins like JSON"),
         (ONE, "{'left': 'a'}", "Line 2 begins like JSON"),
         (ONE, '["a"]', "Line 2 begins like JSON"),
         (ONE, '[{"left": "a"}]', "Line 2 begins like JSON"),
-        (ONE, '[["a", "b"]]', "Line 2 begins like JSON"),
         (
             ONE,
             "a\t1",
@@ -169,25 +152,13 @@ def test_columns_are_read_by_the_names_in_the_header():
         ),
         (ONE, "a\0", "Line 2 is not UTF-8, but perhaps UTF-16; convert"),
         (PAIR, '{"left": "a"}', "Line 2 has the fields left, but the model"),
-        (PAIR, "", "Line 2 has 1 column, but the model takes 2"),
         (OF_LISTS, '{"left": ["a"], "endings": ["b"]}', "The left of line 2"),
         (ONE, '{"left": "\\ud83d"}', "The left of line 2 contains half of a"),
         (ONE, "caf\udce9", "Line 2 is not UTF-8; convert the text to UTF-8."),
-        (OF_LISTS, "a", "The endings of line 2 must be a list of strings."),
-        (
-            OF_LISTS,
-            '{"left": "a", "endings": "b"}',
-            "The endings of line 2 must be a list of strings.",
-        ),
-        (
-            OF_LISTS,
-            '{"left": "a", "endings": ["b", null]}',
-            "The endings of line 2 must be a list of strings.",
-        ),
-        (
-            OF_LISTS,
-            '{"left": "a", "endings": []}',
-            "The endings of line 2 must be a list of strings.",
+        (OF_LISTS, "a", NO_LIST),
+        *(
+            (OF_LISTS, f'{{"left": "a", "endings": {endings}}}', NO_LIST)
+            for endings in ('"b"', '["b", null]', "[]")
         ),
     ],
 )
@@ -264,15 +235,12 @@ def test_csv_files_have_quotes_and_a_header(tmp_path, name, delimiter):
 def test_a_repeated_column_is_a_list(tmp_path):
     (tmp_path / "a.csv").write_text("endings,left,endings\na,b,c\n")
     lines = list(read_request_files([f"{tmp_path}/a.csv"], OF_LISTS.inputs))
-    assert read_request(OF_LISTS, lines[0]) == {
-        "left": "b",
-        "endings": ["a", "c"],
-    }
+    request = read_request(OF_LISTS, lines[0])
+    assert request == {"left": "b", "endings": ["a", "c"]}
     (tmp_path / "b.csv").write_text("left,left\na,b\n")
     (tmp_path / "b.tsv").write_text("left\tleft\na\tb\n")
-    for line in read_request_files(
-        [f"{tmp_path}/b.csv", f"{tmp_path}/b.tsv"], ONE.inputs
-    ):
+    files = [f"{tmp_path}/b.csv", f"{tmp_path}/b.tsv"]
+    for line in read_request_files(files, ONE.inputs):
         with pytest.raises(InputError, match="left of line 2 .* be a string"):
             read_request(ONE, line)
     for header in ("endings\tleft\tendings", "left\tendings\tendings"):
@@ -282,17 +250,9 @@ def test_a_repeated_column_is_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("content", "inputs", "message"),
     [
-        (
-            "left\n" + 600 * "a\n" + "\0\n",
-            ("left",),
-            "Line 602 .* has a zero byte",
-        ),
+        ("left\n" + 600 * "a\n" + "\0\n", ("left",), "Line 602 .* a zero byte"),
         ("left,id\na,1\n", ("text",), "columns left, id, but text must be amo"),
-        (
-            "a fox, and a dog\n",
-            ("text",),
-            "columns a fox,  and a dog, but text",
-        ),
+        ("a fox, and a dog\n", ("text",), "columns a fox,  and a dog, but t"),
         ("left,id\na,1\n", (), "left, id; name the column .* as --field=text"),
         ("left,id\na,1\n\nb\n", ("left",), "Line 4 .* 1 columns, but 2 are"),
         ('left,id\n"a,1\n', ("left",), "Line 2 .* is not CSV: .* its quotes"),
