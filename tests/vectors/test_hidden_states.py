@@ -97,49 +97,7 @@ def test_wrong_layers_are_refused(
 
 
 def test_a_model_in_windows_is_refused(checkpoint, texts, tmp_path):
-    (tmp_path / "model").mkdir()
-    for file in checkpoint.iterdir():
-        (tmp_path / "model" / file.name).write_bytes(file.read_bytes())
     settings = {"max_seq_length": 9, "doc_stride": 3, "window_pooling": "mean"}
-    spec = {"kind": "embedding", "text_fields": ["text"], "settings": settings}
-    (tmp_path / "model" / "task.json").write_text(
-        json.dumps(spec | {"labels": [], "metrics": []})
-    )
-    embedder = load_embedder(tmp_path / "model")
+    embedder = load_embedder(checkpoint, **settings)
     with pytest.raises(InputError, match="reads long texts in windows"):
         embed_files(embedder, texts, tmp_path / "out.jsonl", layers=[-1])
-
-
-@pytest.mark.slow
-def test_every_layer_of_a_real_model(shared, tmp_path):
-    """Equal to transformers; see golden/minilm."""
-    folder = shared / "golden" / "minilm"
-    golden = np.load(folder / "expected.npz")
-    texts = json.loads((folder / "texts.json").read_text())
-    (tmp_path / "in.txt").write_text(
-        "".join(a + (f" ||| {b}" if b else "") + "\n" for a, b in texts)
-    )
-    embedder = load_embedder(
-        shared / "data" / "checkpoints" / "all-MiniLM-L6-v2", max_seq_length=128
-    )
-    embed_files(
-        embedder,
-        str(tmp_path / "in.txt"),
-        tmp_path / "out.jsonl",
-        layers=range(6),
-        batch_size=4,
-    )
-    lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    found = [token for x in lines for token in json.loads(x)["features"]]
-    is_token = golden["input_mask"] == 1
-    tokenizer = embedder.preprocessor.tokenizer
-    assert [token["token"] for token in found] == tokenizer.tokens(
-        golden["input_ids"][is_token]
-    )
-    for layer in range(6):
-        np.testing.assert_allclose(
-            [token["layers"][layer]["values"] for token in found],
-            golden[f"layer_{layer}_output"][is_token],
-            atol=1e-4,
-            rtol=0,
-        )
