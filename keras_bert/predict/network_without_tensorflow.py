@@ -70,8 +70,7 @@ def _answerer(
         windows = " that reads texts in windows" if in_windows else ""
         raise InputError(
             f"{version} has a network of the kind {kind}{windows}, which "
-            "needs TensorFlow; pip install tensorflow "
-            "tensorflow-text."
+            "needs TensorFlow; pip install tensorflow tensorflow-text."
         )
     labels = np.array([label.encode() for label in task["labels"]], object)
     tokenizer = tokenizer or ListTokenizer.from_folder(assets)

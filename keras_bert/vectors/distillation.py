@@ -107,19 +107,7 @@ def distill(
     text_fields: tuple[str, ...] = ("text", "other_text")
     teacher_model = None
     if any(config.layer_map(part) for part in LAYER_PARTS):
-        checkpoint_of_teacher = finetuned_checkpoint(teacher.checkpoint)
-        teacher_model = checkpoint_of_teacher.folder
-        kind, _ = read_kind(checkpoint_of_teacher)
-        text_fields = kind.spec.text_fields
-        for name in ("pooling", "dense", "normalize"):
-            given = getattr(teacher.settings, name)
-            stored = getattr(kind.spec.settings, name)
-            if given != stored:
-                raise InputError(
-                    f"The {name} of the teacher is {given!r}, but a layer map "
-                    f"reads the teacher from {teacher_model}, where it is "
-                    f"{stored!r}; leave {name} out when you load the teacher."
-                )
+        teacher_model, text_fields = _folder_of(teacher)
 
     # `finetune` calls `read` after it has checked everything else.
     def read(data_dir: Path, split: str) -> Iterator[Row]:
@@ -158,6 +146,26 @@ def distill(
         overwrite_output_dir=overwrite_output_dir,
         callbacks=callbacks,
     )
+
+
+def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
+    """Returns the folder from which `finetune` reads the teacher's layers.
+
+    Also returns the text fields of the teacher. Raises InputError if the
+    teacher was loaded with other settings than the folder has.
+    """
+    checkpoint = finetuned_checkpoint(teacher.checkpoint)
+    kind, _ = read_kind(checkpoint)
+    for name in ("pooling", "dense", "normalize"):
+        given = getattr(teacher.settings, name)
+        stored = getattr(kind.spec.settings, name)
+        if given != stored:
+            raise InputError(
+                f"The {name} of the teacher is {given!r}, but a layer map "
+                f"reads the teacher from {checkpoint.folder}, where it is "
+                f"{stored!r}; leave {name} out when you load the teacher."
+            )
+    return checkpoint.folder, kind.spec.text_fields
 
 
 def _digest(teacher: Embedder, input_file: str, field: str | None) -> str:

@@ -144,7 +144,7 @@ def evaluate_retrieval(
             run[query].popitem()
     results = score_run(collection.qrels, run)
     if output_dir is not None:
-        write_run(to_path(output_dir) / "run.trec", run, "keras_bert")
+        write_run(to_path(output_dir) / "run.trec", run)
         write_json(to_path(output_dir) / "eval_results.json", results)
     return results
 
@@ -244,8 +244,8 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
     }
 
 
-def write_run(path: str | Path, run: Run, name: str) -> None:
-    """Writes a run file of lines `query Q0 document rank score name`.
+def write_run(path: str | Path, run: Run) -> None:
+    """Writes a run file of lines `query Q0 document rank score keras_bert`.
 
     As in trec_eval, scores are compared in float32, and documents with the same
     score are in descending order of their ids. The file appears when it is
@@ -266,4 +266,5 @@ def write_run(path: str | Path, run: Run, name: str) -> None:
                             "the data set."
                         )
                 # Nine digits tell any two float32 numbers apart.
-                file.write(f"{query} Q0 {document} {rank} {score:.9g} {name}\n")
+                line = f"{query} Q0 {document} {rank} {score:.9g} keras_bert\n"
+                file.write(line)

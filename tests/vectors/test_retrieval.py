@@ -53,7 +53,7 @@ def collection(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(module, "_DOCUMENTS_PER_CHUNK", 40)
+    monkeypatch.setattr(module, "_DOCUMENTS_PER_CHUNK", 100)
 
 
 def _expected_run(embedder, documents, queries, top_k, ignore):

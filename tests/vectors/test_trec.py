@@ -77,10 +77,12 @@ def test_a_judged_query_that_is_missing_or_empty_counts_as_0():
 
 def test_a_run_file_holds_the_same_order_and_scores(tmp_path):
     qrels, run = _random_run(8)
-    write_run(tmp_path / "run.trec", run, "minilm")
+    write_run(tmp_path / "run.trec", run)
     with (tmp_path / "run.trec").open(encoding="utf-8") as file:
         lines = [line.split() for line in file]
-    assert {(q0, name) for _, q0, _, _, _, name in lines} == {("Q0", "minilm")}
+    assert {(q0, name) for _, q0, _, _, _, name in lines} == {
+        ("Q0", "keras_bert")
+    }
     read: dict = {}
     for query, _, document, place, score, _ in lines:
         found = read.setdefault(query, {})
@@ -96,7 +98,7 @@ def test_a_run_file_holds_the_same_order_and_scores(tmp_path):
 
 def test_an_id_with_white_space_is_refused(tmp_path):
     with pytest.raises(InputError, match="'a b' is empty or has white space"):
-        write_run(tmp_path / "run.trec", {"q": {"a b": 1.0}}, "minilm")
+        write_run(tmp_path / "run.trec", {"q": {"a b": 1.0}})
     assert not list(tmp_path.iterdir())
 
 
