@@ -23,14 +23,20 @@ from keras_bert.server.run import load_models
 @contextlib.contextmanager
 def client_of(folder, api_key=None, labels=None, **changes):
     """Yields a client of an App in this process, which has `app`, `model`."""
-    config = ServerConfig(**changes)
     models = load_models({"small": folder}, {"small": labels} if labels else {})
     for _ in range(2):  # the second time, nothing has changed in the folder
         models["small"].poll()
-    app = App(models, config, api_key)
+    with serving(models, api_key, **changes) as client:
+        client.model = models["small"]
+        yield client
+
+
+@contextlib.contextmanager
+def serving(models, api_key=None, **changes):
+    """Yields a client of an App of these models, which has `server`."""
+    app = App(models, ServerConfig(**changes), api_key)
     with TestClient(app) as client:
         client.server = app
-        client.model = models["small"]
         yield client
     app.close()
 

@@ -129,8 +129,7 @@ class App:
             size = len(body)
             values = await self._run(size, json_values.read_json, body)
             if not is_in_path:
-                name = request.query_params.get("model")
-                model = state.model_named(request, values.get("model", name))
+                model = state.model_named(request, values.get("model"))
             if isinstance(route.answer, Forward):
                 path = route.answer.path_of(values)
                 route, _ = self._routes.find("POST", path)

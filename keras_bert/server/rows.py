@@ -86,9 +86,7 @@ def split_rows(
         start = end
 
 
-def join_rows(
-    function: Function, answered: list[Answered]
-) -> dict[str, np.ndarray]:
+def join_rows(function: Function, answered: list[Answered]) -> Columns:
     """Returns the outputs of all rows, in the order of the request."""
     outputs = dict(answered[0].outputs)
     if len(answered) > 1:

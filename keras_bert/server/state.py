@@ -46,7 +46,13 @@ class ServerState:
         return model, model.number_of(label) if label else number
 
     def model_named(self, request: Request, name: object) -> ModelVersions:
-        """Returns the model of this name; if there is one model, None works."""
+        """Returns the model of this name.
+
+        If the name is None, it is the `model` in the URL's query. If there is
+        none either, the server's only model is returned.
+        """
+        if name is None:
+            name = request.query_params.get("model")
         if name is None and len(self.models) == 1:
             (name,) = self.models
         model = self.models.get(name) if isinstance(name, str) else None

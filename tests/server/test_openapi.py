@@ -7,11 +7,9 @@ import jsonschema
 import numpy as np
 import pytest
 from openapi_spec_validator import validate
-from starlette.testclient import TestClient
+from small_server import serving
 
 from keras_bert.server import app
-from keras_bert.server.app import App
-from keras_bert.server.config import ServerConfig
 from keras_bert.server.contract import Call, Contract
 from keras_bert.server.contracts import CONTRACTS, page
 
@@ -61,7 +59,7 @@ def test_a_contract_is_a_file_and_a_line(client, monkeypatch):
         write_error=lambda refusal: {"message": refusal.sentence},
     )
     monkeypatch.setattr(app, "CONTRACTS", (*CONTRACTS, new))
-    with TestClient(App({"small": client.model}, ServerConfig())) as server:
+    with serving({"small": client.model}) as server:
         answer = server.post("/v9/upper", json={"texts": ["a film"]})
         assert answer.json() == {"small": "A FILM"}
         assert server.get("/v9/count").json() == 1
@@ -73,7 +71,6 @@ def test_a_contract_is_a_file_and_a_line(client, monkeypatch):
         error = server.post("/v9/upper", json={"texts": 1, "model": "no"})
         assert "no" in error.json()["message"]
         assert server.post("/embed", json={"inputs": "a"}).status_code == 200
-    server.app.close()
 
 
 def _resolved(value, document):
@@ -152,8 +149,7 @@ def test_a_model_is_described(client, reranker):
 
 def test_a_name_with_a_slash(client):
     models = {"owner/name": client.model, "owner/name/x": client.model}
-    app = App(models, ServerConfig())
-    with TestClient(app) as server:
+    with serving(models) as server:
         body = {"instances": ["a"], "signature_name": "upper"}
         for place in ("owner/name", "owner%2Fname", "owner/name/x/versions/1"):
             answer = server.post(f"/v1/models/{place}:predict", json=body)
@@ -165,24 +161,22 @@ def test_a_name_with_a_slash(client):
         assert found["object"] == "model"
         body = {"inputs": "a", "model": "owner/name"}
         assert server.post("/embed", json=body).status_code == 200
-        for place, status in (
-            ("owner", 404),
-            ("owner/other", 400),
-            ("Owner/Name", 404),
-        ):
+        statuses = {"owner": 404, "owner/other": 400, "Owner/Name": 404}
+        for place, status in statuses.items():
             assert server.get(f"/v1/models/{place}").status_code == status
-    app.close()
 
 
 def test_one_of_several_models_must_be_named(client):
-    app = App({"a": client.model, "b": client.model}, ServerConfig())
-    with TestClient(app) as several:
+    with serving({"a": client.model, "b": client.model}) as several:
         error = several.get("/info").json()["error"]
         assert error == (
             "This server has the models a, b; set model to one of them."
         )
         assert several.get("/info?model=b").status_code == 200
-        for url, model in (("/embed?model=b", {}), ("/embed", "b")):
-            body = {"inputs": "a film"} | ({"model": model} if model else {})
+        for url, model in (
+            ("/embed?model=b", {}),
+            ("/embed?model=b", {"model": None}),
+            ("/embed", {"model": "b"}),
+        ):
+            body = {"inputs": "a film", **model}
             assert several.post(url, json=body).status_code == 200
-    app.close()

@@ -6,14 +6,11 @@ import threading
 
 import pytest
 from small_saved_model import save_small_model
-from small_server import client_of, wait_until
-from starlette.testclient import TestClient
+from small_server import client_of, serving, wait_until
 
 from keras_bert.io.checksums import write_checksums
 from keras_bert.io.folders import upload_folder
 from keras_bert.server import versions
-from keras_bert.server.app import App
-from keras_bert.server.config import ServerConfig
 from keras_bert.server.versions import ModelVersions
 
 VERSION = {"instances": ["a"], "signature_name": "version"}
@@ -209,12 +206,9 @@ def watched(tmp_path):
         (tmp_path / number / "saved_model.pb").touch()
     (tmp_path / "2" / "saved_model.pb").rename(tmp_path / "2" / "later")
     model = ModelVersions("small", tmp_path, lambda *args: "model", {})
-    app = App({"small": model}, ServerConfig())
-    with TestClient(app) as client:
-        client.model = model
-        client.folder = tmp_path
+    with serving({"small": model}) as client:
+        client.model, client.folder = model, tmp_path
         yield client
-    app.close()
 
 
 def _failed_polls(client):

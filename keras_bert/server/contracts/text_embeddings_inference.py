@@ -46,7 +46,7 @@ def _read_similarity(values: Values, servable: Any) -> Call:
 
 def _info(request: Request, server: ServerState) -> str:
     """Returns a model's description, with more values than the original's."""
-    model = server.model_named(request, request.query_params.get("model"))
+    model = server.model_named(request, None)
     with model.use() as version:
         description = version.servable.description
         labels = dict(enumerate(description.get("labels", ())))
