@@ -115,8 +115,11 @@ def _api_key(file: str) -> str | None:
     key = os.environ.get("KERAS_BERT_API_KEY")
     if file:
         with open_text(file, errors="strict") as lines:
-            key = lines.read().strip()
-    if key is not None and len(key.splitlines()) != 1:
+            key = lines.read()
+    if key is None:
+        return None
+    key = key.strip()  # clients cannot send a blank at its end
+    if len(key.splitlines()) != 1:
         raise keras_bert.InputError(
             f"The API key has {len(key.splitlines())} lines, but must have "
             "exactly one."

@@ -181,7 +181,12 @@ def test_a_package_that_is_missing(served, monkeypatch, name, install):
     )
 
 
-def test_a_key_is_read_without_a_byte_order_mark(served, tmp_path):
+def test_a_key_is_read_without_a_byte_order_mark_and_blanks(
+    served, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("KERAS_BERT_API_KEY", "a key ")
+    serve_command.run(ServerConfig(), model=["a"])
+    assert served["api_key"] == "a key"
     file = tmp_path / "key"
     file.write_text("clé\n", encoding="utf-8-sig")
     serve_command.run(ServerConfig(), model=["a"], api_key_file=str(file))
