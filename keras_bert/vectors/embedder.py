@@ -115,7 +115,6 @@ class Embedder:
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns float32 vectors [N, D], and whether texts were cut, [N]."""
-        check_batch_size(batch_size)
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
         vectors = np.zeros((len(texts), self.size), "float32")
@@ -137,6 +136,7 @@ class Embedder:
         A batch is a tuple: the indices of its texts, the inputs of the network,
         and whether each text was cut.
         """
+        check_batch_size(size)
         packed = self.preprocessor.pack(*map(tf.constant, texts))
         truncated = packed.truncated.numpy()
         features = group_texts(packed.features, 1)

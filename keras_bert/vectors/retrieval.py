@@ -210,9 +210,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
             number, a score is NaN, or trec_eval is missing.
     """
     if not qrels:
-        raise InputError(
-            "There is no judged query, so there is nothing to score."
-        )
+        raise InputError("There is no judged query, so nothing can be scored.")
     for query, relevances in qrels.items():
         for document, relevance in relevances.items():
             if relevance != int(relevance):

@@ -176,6 +176,8 @@ def test_a_wrong_batch_size_is_refused(embedder, size):
     message = re.escape(f"batch_size is {size!r}, but must be a whole number")
     with pytest.raises(InputError, match=message):
         embedder.embed(["the fox"], batch_size=size)
+    with pytest.raises(InputError, match=message):
+        list(embedder.batches(["the fox"], ["a dog"], size=size))
 
 
 def test_a_checkpoint_without_a_pooler_has_no_pooled_vectors(
