@@ -60,15 +60,15 @@ def run(
         model = keras_bert.load_finetuned(checkpoint)
         data = {}
         if data_dir:
-            its_task = task or model.training.get("task")
-            if not its_task:
+            task_name = task or model.training.get("task")
+            if not task_name:
                 raise keras_bert.InputError(
                     f"{checkpoint} does not say what its task is; give --task."
                 )
-            known = keras_bert.get_task(its_task)
-            data["rows"] = known.validation_rows(data_dir)
+            of_model = keras_bert.get_task(task_name)
+            data["rows"] = of_model.validation_rows(data_dir)
             if config.may_calibrate:
-                data["calibration"] = known.training_rows(data_dir, 300)
+                data["calibration"] = of_model.training_rows(data_dir, 300)
         version = model.export(export_dir, config, **data)
     else:
         plain = keras_bert.ExportConfig(portable=config.portable)

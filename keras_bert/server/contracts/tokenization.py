@@ -21,9 +21,10 @@ def pieces_function(tokenizer: ListTokenizer) -> Function:
 
     def answer(columns: Columns) -> dict[str, np.ndarray]:
         texts = [text.decode() for text in columns["text"]]
-        found = tokenizer.library.encode_batch(texts, add_special_tokens=False)
+        encode = tokenizer.library.encode_batch
+        encodings = encode(texts, add_special_tokens=False)
         pieces = []
-        for text, encoding in zip(texts, found, strict=True):
+        for text, encoding in zip(texts, encodings, strict=True):
             spans = zip(encoding.ids, encoding.offsets, strict=True)
             part = [
                 f'{{"id": {id_}, "text": {json.dumps(text[start:stop])}, '
