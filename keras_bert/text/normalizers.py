@@ -462,6 +462,26 @@ def bert_normalizers(
     return (*steps, _LowerCase(lower)) if lowers else tuple(steps)
 
 
+class StripRight(Normalizer):
+    """Removes white space at the end of a text."""
+
+    def __init__(self) -> None:
+        is_white = np.zeros(sys.maxunicode + 1, bool)
+        is_white[unicode_data.codes_in(unicode_data.WHITE_SPACE)] = True
+        self._end = unicode_data.pattern_of(is_white) + "+$"
+        self._is_white = CodePointTable(is_white)
+
+    def __call__(self, chars: Characters) -> Characters:
+        places = tf.range(tf.size(chars.codes))
+        is_kept = ~self._is_white(chars.codes)
+        last = tf.math.segment_max(tf.where(is_kept, places, -1), chars.rows)
+        stays = places <= tf.gather(last, chars.rows)
+        return Characters(*(x[stays] for x in chars))
+
+    def clean(self, texts: tf.Tensor) -> tf.Tensor:
+        return tf.strings.regex_replace(texts, self._end, "")
+
+
 class Spaces(Normalizer):
     """Replaces a run of several spaces with one character."""
 

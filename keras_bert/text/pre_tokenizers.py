@@ -154,8 +154,7 @@ def _kinds() -> np.ndarray:
         category = unicodedata.category(chr(code))
         if category[0] in "LN":
             kinds[code] = _LETTER if category[0] == "L" else _NUMBER
-        elif category[0] == "Z" or code in (*range(9, 14), 0x85):
-            kinds[code] = _WHITE
+    kinds[unicode_data.codes_in(unicode_data.WHITE_SPACE)] = _WHITE
     kinds[unicode_data.codes_in(unicode_data.LETTERS)] = _LETTER
     kinds[unicode_data.codes_in(unicode_data.NUMBERS)] = _NUMBER
     return kinds

@@ -11,6 +11,7 @@ from keras_bert.text.normalizers import (
     Charsmap,
     Normalizer,
     Spaces,
+    StripRight,
     bert_normalizers,
     unicode_form,
 )
@@ -175,6 +176,8 @@ def _normalizers(
                 steps.append(unicode_form(form))
             case {"type": "Precompiled", "precompiled_charsmap": charsmap}:
                 steps.append(Charsmap(charsmap))
+            case {"type": "Strip", "strip_left": False, "strip_right": True}:
+                steps.append(StripRight())
             case {
                 "type": "Replace",
                 "pattern": {"Regex": " {2,}"},

@@ -13,7 +13,12 @@ from keras_bert.text.tokenizer_json import TokenizerJson, damage_named
 
 SENTENCEPIECE, VOCAB_JSON = "sentencepiece.bpe.model", "vocab.json"
 CONFIG, _MERGES = "tokenizer_config.json", "merges.txt"
-_META = {"type": "Metaspace", "replacement": "\u2581"}
+_META = {
+    "type": "Metaspace",
+    "replacement": "\u2581",
+    "prepend_scheme": "always",
+    "split": True,
+}
 _UNIGRAM = 1  # the model_type in a TrainerSpec
 
 
@@ -52,18 +57,19 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
     # fairseq has other special tokens, and so other ids.
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     vocab = [[name, 0.0] for name in names] + pieces[3:] + [["<mask>", 0.0]]
-    normalizers = [
-        {
-            "type": "Precompiled",
-            "precompiled_charsmap": base64.b64encode(rules[2]).decode(),
-        },
-        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-    ]
+    charsmap = base64.b64encode(rules[2]).decode()
     mask = _added("<mask>", len(vocab) - 1) | {"lstrip": True}
     return {
         "added_tokens": [*(_added(x, i) for i, x in enumerate(names)), mask],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers},
-        "pre_tokenizer": _META | {"prepend_scheme": "always", "split": True},
+        "normalizer": {
+            "type": "Precompiled",
+            "precompiled_charsmap": charsmap,
+        },
+        # As in SentencePiece, white space at the ends of a text is left out.
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, _META],
+        },
         "post_processor": _processor(0, 2, trims=False),
         "model": {"type": "Unigram", "unk_id": 3, "vocab": vocab},
     }

@@ -12,6 +12,8 @@ import numpy as np
 
 NUM_CODES = 2**21  # more than there are code points
 
+WHITE_SPACE = "9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000"
+
 # Letters that are newer than Unicode 14.
 LETTERS = """
     1c89-1c8a a7cb-a7cd a7da-a7dc 105c0-105f3 10d4a-10d65 10d6f-10d85
