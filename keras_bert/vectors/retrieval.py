@@ -52,8 +52,9 @@ def evaluate_retrieval(
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
     query, this prompt precedes each query. The first prompt that the model has
-    of document, passage and corpus precedes each document. The log shows both
-    prompts. This function needs the extra `retrieval`.
+    of document, passage and corpus precedes each document. Without such a
+    prompt, nothing precedes the texts, not even the default prompt. The log
+    shows both prompts. This function needs the extra `retrieval`.
 
     Example:
         >>> import os
@@ -149,28 +150,20 @@ def evaluate_retrieval(
     return results
 
 
-def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
+def _prompt_names(settings: EmbeddingSettings) -> list[str]:
     """Returns the names of the prompts for queries and for documents.
 
-    None is for the model's default prompt.
+    "" is for no prompt.
     """
     prompts = settings.named_prompts
     chosen = [
-        next((name for name in names if name in prompts), None)
+        next((name for name in names if name in prompts), "")
         for names in (("query",), ("document", "passage", "corpus"))
     ]
-    texts = [*map(settings.prompt, chosen)]
-    if any(texts):
+    if any(prompts.values()):
         logging.info(
             "The queries are read with the prompt %r, the documents with %r.",
-            *texts,
-        )
-    if any(prompts.values()) and chosen == [None, None]:
-        logging.warning(
-            "The model has the prompts %s, but none is named query, "
-            "document, passage or corpus, so the default prompt is used. To "
-            "use others, give prompts with these names.",
-            ", ".join(prompts),
+            *map(settings.prompt, chosen),
         )
     return chosen
 

@@ -203,7 +203,7 @@ def test_a_loaded_model_answers_with_the_default_prompt(finetuned, embedder):
 def test_there_is_a_signature_for_each_prompt(finetuned, embedder):
     signatures = finetuned.kind.signatures(finetuned.model)
     names = {"serving_default": None, "embed": None}
-    names |= {f"embed_{name}": name for name in PROMPTS}
+    names |= {f"embed_{name}": name for name in ["", *PROMPTS]}
     assert signatures.keys() == {*names, "similarity"}
     for signature, name in names.items():
         outputs = signatures[signature].function(tf.constant(TEXTS))

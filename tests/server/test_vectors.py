@@ -1,7 +1,12 @@
 """/embed and /similarity, as text-embeddings-inference answers them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+
+from keras_bert.predict.function import Function, Spec
+from keras_bert.server.contracts.vectors import call_for_vectors
 
 # Of the texts with this number of bytes, as the small model makes them.
 VECTORS = {n: np.array([n, n / 3, 1 / (n + 1)]) for n in (1, 2, 6, 40, 44)}
@@ -48,6 +53,24 @@ def test_the_vectors_have_the_length_1(client):
 def test_what_a_request_can_ask_for(client, more, expected):
     (found,) = _post(client, "/embed", inputs=["aa"], **more)
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_type_without_a_prompt_does_not_get_the_default_prompt():
+    prompts = {"query": "ask "}
+    names = ["serving_default", "embed_", "embed_query"]
+    strings = Spec(np.dtype(object), (None,))
+    vectors = Spec(np.dtype("float32"), (None, 3))
+    function = Function.of_network(
+        dict, {"text": strings}, {"embedding": vectors}
+    )
+    servable = SimpleNamespace(
+        signatures=dict.fromkeys(names, function),
+        description={"prompts": prompts},
+    )
+    for role, name in (("document", names[1]), ("query", names[2])):
+        call = call_for_vectors({"input_type": role}, "a", servable, str, True)
+        assert call.name == name
+    assert call_for_vectors({}, "a", servable, str, True).name == names[0]
 
 
 def test_a_long_text_is_refused_or_cut(client):

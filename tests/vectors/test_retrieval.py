@@ -104,6 +104,9 @@ def test_all_documents_are_searched(embedder, collection, tmp_path, ignore):
         ({"query": "very good ", "passage": "bad "}, "very good ", "bad "),
         ({"query": "the ", "document": "", "corpus": "bad "}, "the ", ""),
         ({"corpus": "not ", "other": "is "}, "", "not "),
+        # As in sentence-transformers, no role has the default prompt.
+        ({"query": "the ", "s2s": "is "}, "the ", ""),
+        ({"s2s": "is "}, "", ""),
     ],
 )
 def test_prompts_stand_before_queries_and_documents(
@@ -111,7 +114,11 @@ def test_prompts_stand_before_queries_and_documents(
 ):
     folder, *_ = collection
     with monkeypatch.context() as patches:
-        settings = dataclasses.replace(embedder.settings, prompts=prompts)
+        settings = dataclasses.replace(
+            embedder.settings,
+            prompts=prompts,
+            default_prompt_name="s2s" if "s2s" in prompts else "",
+        )
         patches.setattr(embedder, "settings", settings)
         results = evaluate_retrieval(embedder, folder)
     assert f"queries are read with the prompt {query!r}, the docu" in (
@@ -127,13 +134,6 @@ def test_prompts_stand_before_queries_and_documents(
         rows = [{"_id": id_, "text": text} for id_, text in texts.items()]
         _write_lines(folder / file, rows)
     assert evaluate_retrieval(embedder, folder) == results
-
-
-def test_prompts_of_other_names_are_warned_of(embedder, caplog):
-    prompts = {"s2p_query": "the "}
-    settings = dataclasses.replace(embedder.settings, prompts=prompts)
-    assert module._prompt_names(settings) == [None, None]
-    assert "has the prompts s2p_query, but none is named query" in caplog.text
 
 
 def test_the_similarity_is_that_of_the_model(embedder, collection, monkeypatch):

@@ -69,7 +69,8 @@ class Embedding(Kind):
     float32 [B, H]; so does its signature `embed`. The signature `similarity`
     takes the first two text fields [B] and returns `similarity`, float32 [B].
     For each prompt, there is a signature such as `embed_query`, which puts this
-    prompt before each text. The signature `serve_ids` takes ids and returns
+    prompt before each text; if there is a default prompt, `embed_` reads the
+    texts without a prompt. The signature `serve_ids` takes ids and returns
     `embedding`.
     """
 
@@ -251,6 +252,8 @@ class Embedding(Kind):
             f"embed_{name}": prompt
             for name, prompt in self.spec.settings.named_prompts.items()
         }
+        if self._prompt:
+            prompts["embed_"] = ""
         signatures = {
             name: Signature(embed_after(prompt), inputs[:1])
             for name, prompt in prompts.items()

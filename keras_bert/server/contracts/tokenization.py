@@ -57,8 +57,8 @@ def read_tokenize(values: Values, servable: Any) -> Call:
             "This model has no vocabulary file, or the package tokenizers is "
             "not installed on the server."
         )
-    prompts = {None: ""} | servable.description.get("prompts", {})
-    prompt = prompts[prompt_of(values, servable)]
+    prompts = servable.description.get("prompts", {})
+    prompt = prompts.get(prompt_of(values, servable), "")
     rows = to_bytes(prompt) + to_rows(values["inputs"])
     num_chars = sum(len(row.decode()) for row in rows)
     if num_chars > _MAX_CHARS:

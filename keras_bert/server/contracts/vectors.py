@@ -14,8 +14,7 @@ from keras_bert.server.json_values import check_finite, shown, to_bytes
 from keras_bert.server.refusal import Refusal
 
 _EMBEDDING = "embedding"
-# The names of prompts for texts that are not queries, best first, as in
-# sentence-transformers' encode_document.
+# The names of prompts for texts that are not queries, best first.
 _OF_DOCUMENTS = ("document", "passage", "corpus")
 
 
@@ -40,7 +39,10 @@ def call_for_vectors(
             that is longer than the model reads is refused.
     """
     prompt = prompt_of(values, servable)
-    name = DEFAULT_SIGNATURE if prompt is None else f"embed_{prompt}"
+    name = f"embed_{prompt}"
+    # A model without a default prompt has no signature `embed_`.
+    if prompt is None or (not prompt and name not in servable.signatures):
+        name = DEFAULT_SIGNATURE
     function = servable.signatures.get(name)
     if (
         function is None
@@ -77,7 +79,8 @@ def prompt_of(values: Values, servable: Any) -> str | None:
     """Returns the name of a request's prompt; None for the model's default.
 
     The request names the prompt as `prompt_name`, or says what its texts are as
-    `input_type`. The model may have no prompt for this type.
+    `input_type`. If the model has no prompt for this type, the name is "", for
+    no prompt, as in sentence-transformers' encode_query and encode_document.
     """
     name, role = values.get("prompt_name"), values.get("input_type")
     prompts = servable.description.get("prompts", {})
@@ -91,7 +94,7 @@ def prompt_of(values: Values, servable: Any) -> str | None:
         )
     is_query = role in ("query", "search_query")
     names = ("query",) if is_query else _OF_DOCUMENTS
-    return next((x for x in names if x in prompts), None)
+    return next((x for x in names if x in prompts), "")
 
 
 def to_rows(texts: str | list[str]) -> np.ndarray:
