@@ -131,9 +131,8 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     _check_choices(config, folder / CONFIG)
     check_keys(config, _KEYS, folder / CONFIG)
     check_keys(special, _SPECIAL, folder / _MAP)
-    name = config.get("tokenizer_class") or model.get("tokenizer_class")
-    name = name or _CLASS_OF_FAMILY.get(model.get("model_type"))
     file = file or vocab_in(folder) or folder / _VOCAB
+    name = _class_name(file, config, model)
     if name in _WITHOUT_WORD_PIECES and file.name == _VOCAB:
         raise _refused_choice(folder / CONFIG, "tokenizer_class", name)
     # The folders of google-research/bert have none of these files and keys.
@@ -197,6 +196,18 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
     if tokenizer.json:
         return files
     return files | {_VOCAB: "\n".join(tokenizer.pieces) + "\n"}
+
+
+def _class_name(file: Path, config: dict, model: dict) -> str | None:
+    """Returns the tokenizer's class, as transformers 5 chooses it."""
+    family = model.get("model_type") or ""
+    # Some folders of this family name a wrong class.
+    if family == "modernbert":
+        return _GENERIC[0]
+    name = config.get("tokenizer_class") or model.get("tokenizer_class")
+    if not (name or family) and config and file.name != _VOCAB:
+        return _GENERIC[0]
+    return name or _CLASS_OF_FAMILY.get(family)
 
 
 def _values_of_hub(

@@ -165,7 +165,7 @@ def test_the_tokenizer_of_bert_under_other_names(checkpoint, name):
         False,
         tokenize_chinese_chars=False,
         max_input_chars_per_word=100,
-        second_segment=int(name != "PreTrainedTokenizerFast"),
+        second_segment=int(name not in ("PreTrainedTokenizerFast", None)),
         is_of_hub=True,
     )
 
@@ -175,10 +175,28 @@ def test_the_settings_in_tokenizer_json(checkpoint):
     told = tokenizer_values(checkpoint)
     assert not told["do_lower_case"] and not told["tokenize_chinese_chars"]
     # transformers makes a normalizer of this file, and of its own defaults.
+    _write(checkpoint, "config.json", {"model_type": "bert"})
     _write(checkpoint, "tokenizer_config.json", {"strip_accents": False})
     told = tokenizer_values(checkpoint)
     assert told["do_lower_case"] and not told["strip_accents"]
     assert "tokenize_chinese_chars" not in told
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ({"model_type": "modernbert"}, "BertTokenizer"),
+        ({"architectures": ["BertModel"]}, None),
+    ],
+)
+def test_folders_whose_tokenizer_json_decides(checkpoint, model, name):
+    """transformers 5 takes its generic class for them."""
+    config = {"do_lower_case": True, "tokenizer_class": name}
+    _write(checkpoint, "config.json", model)
+    _write(checkpoint, "tokenizer_config.json", config)
+    _write(checkpoint, "tokenizer.json", TOKENIZER)
+    told = tokenizer_values(checkpoint)
+    assert not told["do_lower_case"] and not told["second_segment"]
 
 
 @pytest.mark.parametrize(

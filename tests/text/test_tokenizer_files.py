@@ -394,7 +394,8 @@ def test_a_guessed_case_is_said(vocab_file, caplog):
 
 
 def _with_config(**values):
-    return {"tokenizer": _tokenizer_json(), "tokenizer_config": values}
+    config = {"tokenizer_class": "BertTokenizer"} | values
+    return {"tokenizer": _tokenizer_json(), "tokenizer_config": config}
 
 
 def _with_json(**values):
