@@ -41,10 +41,8 @@ _MAP = "special_tokens_map.json"
 # the added tokens from it, and the rest from tokenizer_config.json.
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
 _OF_BYTES = ("RobertaTokenizer", "RobertaTokenizerFast")
-_WITHOUT_WORD_PIECES = (
-    *_OF_BYTES,
-    *("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"),
-)
+_OF_XLM = ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast")
+_WITHOUT_WORD_PIECES = (*_OF_BYTES, *_OF_XLM)
 _OF_MPNET = ("MPNetTokenizer", "MPNetTokenizerFast")
 _WITH_TWO_SEPARATORS = (*_OF_MPNET, *_WITHOUT_WORD_PIECES)
 _WITHOUT_SEGMENTS = (
@@ -214,8 +212,9 @@ def _values_of_hub(
     file: Path, class_name: str | None, config: dict, special: dict, added: dict
 ) -> dict[str, Any]:
     json = None if file.name == _VOCAB else read_tokenizer(file)
-    adds_space = bool(config.get("add_prefix_space"))
-    if json and class_name in _OF_BYTES and json.adds_space != adds_space:
+    adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
+    obeys = class_name in _WITHOUT_WORD_PIECES
+    if json and obeys and json.adds_space != adds_space:
         raise InputError(
             f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
             f"says {adds_space}, so libraries read the first word of a text in "

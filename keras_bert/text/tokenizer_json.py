@@ -179,9 +179,12 @@ class TokenizerJson:
 
     @property
     def adds_space(self) -> bool:
-        """Whether a space is put before a text for byte-level BPE."""
+        """Whether a space is put before a text that begins without one."""
         steps = self.sequence("pre_tokenizer", "pretokenizers")
-        return any(x.get("add_prefix_space") for x in steps)
+        # No other Metaspace is supported.
+        return any(
+            x.get("add_prefix_space") or x["type"] == "Metaspace" for x in steps
+        )
 
     @property
     def pieces_to_keep(self) -> set[str]:

@@ -358,6 +358,24 @@ def test_files_that_differ_in_the_space_before_a_text(golden, tmp_path):
     assert load_tokenizer(tmp_path).json.adds_space
 
 
+def test_xlm_roberta_without_a_space_before_a_text(golden, tmp_path):
+    """In transformers 5, the config decides; tokenizer.json adds the space."""
+    folder = golden[0] / "xlm_roberta"
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    shutil.copy(folder / "tokenizer.json", tmp_path)
+    for adds_space in (True, False):
+        config["add_prefix_space"] = adds_space
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+        if adds_space:
+            assert load_tokenizer(tmp_path).json.adds_space
+    with pytest.raises(InputError, match="space: True, but .* says False"):
+        load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    shutil.copy(folder / "sentencepiece.bpe.model", tmp_path)
+    with pytest.raises(InputError, match="space: True, but .* says False"):
+        load_tokenizer(tmp_path)
+
+
 def test_word_pieces():
     pieces = {"[UNK]": 0, "ab": 1, "a": 2, "##b": 3, "##bc": 4, "x": 5}
     words = tf.constant(["ab", "abc", "abbc", "xx", "xb", "\U0010ffffb", "aq"])
