@@ -221,7 +221,7 @@ FAMILIES = {
     # have a layer with ReLU instead of the pooler.
     "distilbert": Family(
         "DistilBert",
-        {"type_vocab_size": 0, "pooler_act": "relu"},
+        {"num_hidden_layers": 6, "type_vocab_size": 0, "pooler_act": "relu"},
         keys={
             "activation": "hidden_act",
             "attention_dropout": "attention_probs_dropout_prob",
@@ -234,10 +234,17 @@ FAMILIES = {
         required={"layer_norm_eps": (1e-12,)},  # transformers reads no other
         harmless="sinusoidal_pos_embds|(qa|seq_classif)_dropout",
     ),
-    # Embeddings can be narrower than the network; no pooler.
+    # Embeddings can be narrower than the network; no pooler. The default sizes
+    # are those of the small model.
     "electra": Family(
         "Electra",
-        {"pooler_act": "gelu_erf", "masked_lm_act": "gelu_erf"},
+        {
+            "hidden_size": 256,
+            "num_attention_heads": 4,
+            "intermediate_size": 1024,
+            "pooler_act": "gelu_erf",
+            "masked_lm_act": "gelu_erf",
+        },
         required={
             "summary_activation": ("gelu",),
             "summary_type": ("first",),
@@ -341,6 +348,8 @@ FAMILIES = {
     "modernbert": Family(
         "ModernBert",
         {
+            "num_hidden_layers": 22,
+            "intermediate_size": 1152,
             "type_vocab_size": 0,
             "position_embedding_type": "rotary",
             "local_attention": 128,

@@ -105,6 +105,7 @@ def translate_huggingface(values: Values) -> dict[str, Any]:
         "num_attention_heads": 12,
         "num_hidden_layers": 12,
     }
+    sizes |= {x: y for x, y in family.switches.items() if x in sizes}
     keys = {*_KEYS, *family.switches, *names.values()}
     keys -= {"hidden_act", "position_embedding_type"}
     fields: dict[str, Any] = {"hidden_act": "gelu_erf", **family.switches}

@@ -402,6 +402,26 @@ def test_two_names_of_one_weight_are_refused(is_first):
         )
 
 
+@pytest.mark.parametrize(
+    ("family", "sizes"),
+    [
+        ("distilbert", (768, 6, 12, 3072, None)),
+        ("electra", (256, 12, 4, 1024, 128)),
+        ("modernbert", (768, 22, 12, 1152, None)),
+    ],
+)
+def test_absent_sizes_are_those_of_transformers(family, sizes):
+    """A wrong number of heads or layers may load without an error."""
+    found = BertConfig.from_dict({"vocab_size": 31, "model_type": family})
+    assert sizes == (
+        found.hidden_size,
+        found.num_hidden_layers,
+        found.num_attention_heads,
+        found.intermediate_size,
+        found.embedding_size,
+    )
+
+
 SIZES = {
     "vocab_size": 31,
     "hidden_size": 12,
