@@ -81,7 +81,8 @@ class Checkpoint:
 
         If there is both a `bert_config.json` and a `config.json`, the file that
         belongs to the format of the weights is read; the log warns if the other
-        file says something else.
+        file says something else. If the weights have Hugging Face's names,
+        "gelu" is the erf form in both files.
 
         Raises FileNotFoundError if there is none.
         """
@@ -96,9 +97,14 @@ class Checkpoint:
                 "copy the config of the checkpoint there, or give a "
                 "bert_config."
             )
-        if len(files) > 1 and is_huggingface_file(self.file):
+        is_of_hub = is_huggingface_file(self.file)
+        if is_of_hub:
             files.reverse()
         config = BertConfig.from_json(files[0])
+        if is_of_hub and files[0].name == names[0]:
+            # As in pytorch-pretrained-bert, "gelu" is the erf form here.
+            if read_json(files[0]).get("hidden_act", "gelu") == "gelu":
+                config = dataclasses.replace(config, hidden_act="gelu_erf")
         for other in files[1:]:
             try:
                 difference = config.difference(BertConfig.from_json(other))

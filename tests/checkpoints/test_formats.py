@@ -224,3 +224,6 @@ def test_the_config_of_the_weights_format_is_read(
     assert Checkpoint.of(tmp_path).config.hidden_act == hidden_act
     first, second = ("gelu", "gelu_erf")[:: 1 if hidden_act == "gelu" else -1]
     assert f"hidden_act is {first!r} and {second!r}" in caplog.text
+    # pytorch-pretrained-bert has no config.json.
+    (tmp_path / "config.json").unlink()
+    assert Checkpoint.of(tmp_path).config.hidden_act == hidden_act
