@@ -13,11 +13,8 @@ import collections
 import concurrent.futures
 import contextlib
 import hashlib
-import inspect
-import marshal
 import os
 import pickle
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,11 +69,13 @@ def encoded_folder(
 def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     """Encodes labeled rows in chunks, each into a file in the folder.
 
-    A chunk that already has a file is not encoded again. Memory holds a few
-    chunks at a time; the examples are mapped from disk. Raises InputError if a
-    row is wrong.
+    A chunk that already has a file is not encoded again, unless the kind is
+    defined outside of this package: nobody knows what such a kind calls. Memory
+    holds a few chunks at a time; the examples are mapped from disk. Raises
+    InputError if a row is wrong.
     """
-    key = _key(kind)
+    is_ours = type(kind).__module__.partition(".")[0] == "keras_bert"
+    key = _key(kind) if is_ours else None
     paths: list[Path] = []
     waiting: collections.deque = collections.deque()
     num_threads = min(_MAX_THREADS, os.cpu_count() or 1)
@@ -108,6 +107,15 @@ def write_examples(path: Path, examples: Examples) -> None:
 
     Several processes may write the same file.
     """
+    _write(path, _to_bytes(examples))
+
+
+def _write(path: Path, content: bytes) -> None:
+    with shared_path(path) as partial:
+        partial.write_bytes(content + _checksum(content))
+
+
+def _to_bytes(examples: Examples) -> bytes:
     arrays = {
         "rows": np.asarray(examples.rows, "int64"),
         "are_choices": np.array(examples.are_choices),
@@ -120,9 +128,7 @@ def write_examples(path: Path, examples: Examples) -> None:
                     arrays[_lengths(level, name)] = lengths.numpy()
                 tensor = tensor.flat_values
             arrays[name] = np.ascontiguousarray(tensor)
-    content = safetensors_numpy.save(arrays)
-    with shared_path(path) as partial:
-        partial.write_bytes(content + _checksum(content))
+    return safetensors_numpy.save(arrays)
 
 
 def read_arrays(path: Path) -> Arrays | None:
@@ -144,18 +150,33 @@ def _lengths(level: int, name: str) -> str:
     return f"lengths{level}/{name}"
 
 
-def _encode(kind: Kind, rows: NumberedRows, folder: Path, key: bytes) -> Path:
-    """Returns the file of a chunk; makes it if it is missing or damaged."""
+def _encode(
+    kind: Kind, rows: NumberedRows, folder: Path, key: bytes | None
+) -> Path:
+    """Returns the file of a chunk; makes it if it is missing or damaged.
+
+    Without a key, it makes the file anew. This file's name depends on what is
+    in it, so that other runs may share the folder.
+    """
+    if key is None:
+        content = _to_bytes(_labeled(kind, rows))
+        path = folder / f"{hashlib.blake2b(content).hexdigest()[:32]}.examples"
+        _write(path, content)
+        return path
     # Different rows may print alike, but their pickles differ.
     digest = hashlib.blake2b(pickle.dumps(list(rows), _PICKLE), key=key)
     path = folder / f"{digest.hexdigest()[:32]}.examples"
     if read_arrays(path) is None:
         if path.exists():
             logging.warning("%s is damaged, so it is made again.", path)
-        examples = kind.encode(rows, labeled=True)
-        examples.weights.update(kind.training_weights(examples.labels))
-        write_examples(path, examples)
+        write_examples(path, _labeled(kind, rows))
     return path
+
+
+def _labeled(kind: Kind, rows: NumberedRows) -> Examples:
+    examples = kind.encode(rows, labeled=True)
+    examples.weights.update(kind.training_weights(examples.labels))
+    return examples
 
 
 def _key(kind: Kind) -> bytes:
@@ -171,27 +192,9 @@ def _key(kind: Kind) -> bytes:
         tf.__version__,
         kind.tokenizer.implementation,
         *(file.read_bytes() for file in sources),
-        *map(_source, type(kind).__mro__),
     ):
         digest.update(pickle.dumps(part, _PICKLE))
     return digest.digest()
-
-
-def _source(cls: type) -> bytes:
-    """Returns the code of a class that a user may have edited.
-
-    This is the text of its file or, in a notebook, the code of its functions.
-    """
-    if cls.__module__.partition(".")[0] in ("keras_bert", "builtins"):
-        return b""
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file and Path(file).is_file():
-        return Path(file).read_bytes()
-    members = (getattr(x, "__func__", x) for x in vars(cls).values())
-    functions = [inspect.unwrap(x) for x in members if callable(x)]
-    return b"".join(
-        marshal.dumps(x.__code__) for x in functions if hasattr(x, "__code__")
-    )
 
 
 def _form(arrays: Arrays) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 import dataclasses
 import functools
 import logging
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -20,7 +22,6 @@ from keras_bert.finetuning.encoding import (
 from keras_bert.kinds import fields
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.kind import KINDS
-from keras_bert.tasks.registry import get_task
 
 ROWS = [
     {"text": f"{i} the " * (i % 4) + f"fox {i}", "label": str(i % 2)}
@@ -242,26 +243,40 @@ def test_the_numbers_of_endings_must_agree_between_chunks(
         encode_rows(kind, CHOICES[:6] + more, tmp_path / "c")
 
 
-def test_a_change_in_the_file_of_an_own_kind_is_noticed(
-    vocab_file, config, tmp_path, monkeypatch
+# What `Own.encode` multiplies by, and its definition.
+_FACTORS = {
+    "a number": ("{}", ""),
+    "an attribute of the class": ("self.FACTOR", "    FACTOR = {}"),
+    "a function": ("factor()", "def factor(): return {}"),
+    "an imported function": ("rules.factor()", "import rules"),
+}
+
+
+@pytest.mark.parametrize("way", _FACTORS)
+def test_a_change_of_an_own_kind_is_noticed(
+    way, vocab_file, config, tmp_path, monkeypatch
 ):
-    # Forgets the kind at the end.
+    # Forgets the kind and the module at the end.
     monkeypatch.setitem(KINDS, "own_regression", Classification)
-    file = tmp_path / "own.py"
-    code = """
+    rules = types.ModuleType("rules")
+    monkeypatch.setitem(sys.modules, "rules", rules)
+    value, definition = _FACTORS[way]
+    code = f"""
 from keras_bert.kinds.regression import Regression
 class Own(Regression):
     name = "own_regression"
     def encode(self, rows, *, labeled):
-        rows = [{**row, "label": FACTOR * float(row["label"])} for row in rows]
+        x = {value}
+        rows = [{{**row, "label": x * float(row["label"])}} for row in rows]
         return super().encode(rows, labeled=labeled)
+{definition}
 """
     for factor in ("1", "10"):
-        file.write_text(code.replace("FACTOR", factor))
-        with pytest.raises(InputError):  # it defines no TASKS
-            get_task(str(file))
+        exec(code.replace("{}", factor), {"__name__": "notebook"})
+        rules.factor = lambda factor=factor: int(factor)
         kind = make_kind(
             "own_regression", vocab_file, config, text_fields=("text",)
         )
         examples = encode_rows(kind, ROWS, tmp_path / "c")
         assert float(examples.labels["logits"][1]) == float(factor)
+    assert len(list((tmp_path / "c").glob("*.examples"))) == 2

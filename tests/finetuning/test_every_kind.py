@@ -11,7 +11,6 @@ import tensorflow as tf
 
 import keras_bert
 from keras_bert.errors import InputError
-from keras_bert.finetuning.encoding import _key
 from keras_bert.kinds.registry import KINDS, known_kinds
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.predict.served_model import ServedModel
@@ -180,17 +179,6 @@ def test_trained_saved_loaded_exported_and_asked(
 def _rounded(answer, names):
     text = json.dumps({x: answer[x] for x in names}, sort_keys=True)
     return json.loads(text, parse_float=lambda x: round(float(x), 3))
-
-
-def test_an_edited_kind_is_encoded_anew(own_kinds, vocab_file):
-    def key(**names):
-        kind = _define(**names)
-        spec = keras_bert.kinds.TaskSpec("notebook", ("text",), kind.Settings())
-        return _key(kind(spec, keras_bert.BertTokenizer(vocab_file)))
-
-    assert key() == key()
-    edited = NOTEBOOK.replace('float(row["label"])', '2 * float(row["label"])')
-    assert key() != key(source=edited)
 
 
 @pytest.mark.parametrize(
