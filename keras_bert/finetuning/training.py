@@ -36,7 +36,7 @@ from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import build_kind
 from keras_bert.tasks.base import Row
-from keras_bert.training.best import Selection
+from keras_bert.training.best import SCORE_FILE, Selection, best_of
 from keras_bert.training.checkpoint import every_weight
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.fingerprint import Fingerprint, digest_of
@@ -201,9 +201,13 @@ def train_kind(
     )
     model = trained.model
     if is_chief(strategy):
-        best = whole_folder(folder.best)
-        if not (evaluations and best.is_dir()):
-            folder.write_best(model)
+        best, step = whole_folder(folder.best), trained.history.last["step"]
+        # A call that finds a finished run keeps the result: a callback may
+        # have restored weights that the last checkpoint does not have.
+        is_kept = evaluations or best_of(best)["step"] == step
+        if not (is_kept and best.is_dir()):
+            score = {"step": step, "score": None}
+            folder.write_best(model, {SCORE_FILE: json.dumps(score) + "\n"})
             best = folder.best
         if config.lora_rank:  # the result has the adapters in its kernels
             with precision(config.precision):

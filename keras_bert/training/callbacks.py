@@ -32,7 +32,8 @@ class Callbacks:
     `model` has the weights that are saved. A callback that sets
     `model.stop_training = True` ends the run after the step, with a checkpoint
     and an evaluation. With several workers, the run ends after the interval,
-    and only the chief's callbacks decide.
+    and only the chief's callbacks decide. The run is then finished: the same
+    call does nothing, but a call without callbacks trains on.
     """
 
     def __init__(

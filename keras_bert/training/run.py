@@ -156,7 +156,7 @@ class _Run:
             self._train(save, progress)
             self.callbacks.call("on_train_end")
         if self.step < num_steps:
-            self.stopping.log_early_end(self.step)
+            self.stopping.note_early_end(self.step)
 
     def _train(self, save: Callable[[int], None], progress: Progress) -> None:
         """Runs the loop: step, history row, check, save, evaluate, stop."""

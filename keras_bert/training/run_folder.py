@@ -105,6 +105,10 @@ class RunFolder:
                 remove(self.path / name)
         return None
 
+    def early_end(self, step: int) -> Path:
+        """Returns the file that says that a callback ended the run here."""
+        return self.checkpoints / f"step-{step:08d}" / "early_end.json"
+
     def check_is_writable(self) -> None:
         # A read-only folder is noticed now, not after hours.
         if self.is_written:

@@ -11,6 +11,7 @@ from types import FrameType
 
 from absl import logging
 
+from keras_bert.io.whole_files import write_json
 from keras_bert.training.best import best_of
 from keras_bert.training.callbacks import Callbacks
 from keras_bert.training.config import TrainConfig
@@ -69,15 +70,21 @@ class StoppingRules:
         limit = self.config.max_train_time
         return self.minutes() / limit if limit else 0.0
 
-    def log_early_end(self, step: int) -> None:
+    def note_early_end(self, step: int) -> None:
+        """Logs why the run ended; saves that a callback ended it."""
         why = self._early_end(step) or "another worker stopped it"
         logging.info(f"The run ended early: {why}.")
+        if self.callbacks.stops and step and self.folder.is_written:
+            write_json(self.folder.early_end(step), {"reason": why})
 
     def _early_end(self, step: int) -> str:
         """Returns the rule that ends the run after an interval, or ""."""
         if self.share_of_time() >= 1:
             return "max_train_time"
-        if self.callbacks.stops:
+        # A callback does not know that it ended the run in an earlier process.
+        if self.callbacks.stops or (
+            self.callbacks and self.folder.early_end(step).is_file()
+        ):
             return "a callback stopped it"
         return "the patience is over" if self._patience_is_over(step) else ""
 

@@ -521,3 +521,32 @@ def test_figures_of_training_are_means_over_the_epoch():
     history = history_of(rows, keras.Sequential())
     assert history.history["loss"] == [4.0, 1.0]
     assert history.history["learning_rate"] == [0.1, 0.0]
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_fit_that_a_callback_ended_is_finished(checkpoint, tmp_path):
+    """Its result has the weights that the callback restored."""
+
+    def fit():
+        stopping = keras.callbacks.EarlyStopping(
+            "loss", patience=1, mode="max", restore_best_weights=True
+        )
+        model = _classifier(checkpoint)
+        history = model.fit(
+            TEXTS,
+            LABELS,
+            epochs=6,
+            callbacks=[stopping],
+            output_dir=tmp_path / "run",
+            config=keras_bert.FinetuningConfig(learning_rate=0.01),
+        )
+        return history.epoch, _weights(model)
+
+    epochs, weights = fit()
+    assert len(epochs) < 6
+    again, same = fit()
+    assert again == epochs
+    saved = _weights(keras_bert.load_finetuned(tmp_path / "run"))
+    for path, weight in weights.items():
+        np.testing.assert_array_equal(same[path], weight, path)
+        np.testing.assert_array_equal(saved[path], weight, path)

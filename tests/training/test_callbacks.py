@@ -179,12 +179,39 @@ def test_a_callback_ends_the_run(whole, tmp_path, moment, steps, logged):
         assert (a.numpy() == b.numpy()).all()
 
 
-def test_early_stopping_of_keras(tmp_path):
-    stopping = keras.callbacks.EarlyStopping(
-        "val_loss", patience=1, mode="max", min_delta=10
-    )
-    _, figures = train_small(tmp_path, 10, LONG, callbacks=[stopping])
+def test_early_stopping_of_keras(tmp_path, caplog):
+    """The same call again does nothing, as after the rules of the config."""
+
+    def train(*more):
+        stopping = keras.callbacks.EarlyStopping(
+            "val_loss", patience=1, mode="max", min_delta=10
+        )
+        return train_small(tmp_path, 10, LONG, callbacks=[stopping, *more])
+
+    model, figures = train()
     assert figures["step"] == 8
+    assert "already finished" not in caplog.text
+    recorder = _Recorder()
+    again, figures = train(recorder)
+    assert figures["step"] == 8 and not recorder.calls
+    assert "already finished with the same inputs, at step 8" in caplog.text
+    for a, b in zip(model.weights, again.weights, strict=True):
+        assert (a.numpy() == b.numpy()).all()
+
+
+def test_a_run_that_was_interrupted_is_not_finished(tmp_path):
+    """Even if a callback was about to end it."""
+
+    class Interrupted(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = True
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_small(tmp_path, 10, LONG, callbacks=[Interrupted()])
+    recorder = _Recorder()
+    _, figures = train_small(tmp_path, 10, LONG, callbacks=[recorder])
+    assert figures["step"] == 10 and "epoch 1" in recorder.calls
 
 
 @pytest.mark.parametrize("callbacks", [None, keras.callbacks.Callback()])
