@@ -209,8 +209,10 @@ def train_kind(
             score = {"step": step, "score": None}
             folder.write_best(model, {SCORE_FILE: json.dumps(score) + "\n"})
             best = folder.best
-        if config.lora_rank:  # the result has the adapters in its kernels
-            with precision(config.precision):
+        # The result has any adapters in its kernels, and computes in float32,
+        # as the saved model does when it is loaded.
+        if config.lora_rank or config.precision != "float32":
+            with precision("float32"):
                 model = kind.build_model(start.bert_config)
         load_whole(model, best)
     return FinetunedNetwork(model, kind, evaluations), trained.history

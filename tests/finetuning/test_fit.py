@@ -550,3 +550,22 @@ def test_a_fit_that_a_callback_ended_is_finished(checkpoint, tmp_path):
     for path, weight in weights.items():
         np.testing.assert_array_equal(same[path], weight, path)
         np.testing.assert_array_equal(saved[path], weight, path)
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_the_result_of_mixed_precision_computes_in_float32(
+    lora_rank, checkpoint, tmp_path
+):
+    """Like the saved model, which other formats are exported from."""
+    config = keras_bert.FinetuningConfig(
+        precision="bfloat16", lora_rank=lora_rank, learning_rate=0.01
+    )
+    model = _classifier(checkpoint)
+    for _ in range(2):
+        model.fit(TEXTS, LABELS, epochs=1, config=config)
+        layers = model.model._flatten_layers()
+        assert {layer.compute_dtype for layer in layers} == {"float32"}
+    model.save(tmp_path / "saved")
+    loaded = keras_bert.load_finetuned(tmp_path / "saved")
+    assert loaded.predict(TEXTS) == model.predict(TEXTS)
