@@ -29,12 +29,14 @@ def setting(
     maximum: float | None = None,
     below: float | None = None,
     choices: tuple = (),
+    is_for_training: bool = False,
 ) -> Any:
     """Returns a field for a frozen dataclass that is a `CheckedSettings`.
 
     A plain field that holds a number must be above 0. This function can set
     other limits: a `minimum`, a `maximum`, a number that the value must be
-    `below`, or a list of `choices`.
+    `below`, or a list of `choices`. A setting that `is_for_training` does not
+    change the answers of a trained model.
 
     Example:
         >>> import dataclasses
@@ -46,9 +48,8 @@ def setting(
         keras_bert.errors.InputError: margin is -1.0, but must be at least 0.
     """
     limits = {"minimum": minimum, "maximum": maximum, "below": below}
-    return dataclasses.field(
-        default=default, metadata=limits | {"choices": choices}
-    )
+    others = {"choices": choices, "is_for_training": is_for_training}
+    return dataclasses.field(default=default, metadata=limits | others)
 
 
 class CheckedSettings:

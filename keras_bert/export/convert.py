@@ -1,5 +1,6 @@
 """A checkpoint of any format -> the same weights in another format."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from keras_bert.export.model_card import CARD
 from keras_bert.io import whole_files
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.sentence_transformers import module_files
+from keras_bert.kinds.kind import TaskSpec
 from keras_bert.kinds.registry import get_kind, known_kinds
 from keras_bert.kinds.spec import (
     find_spec,
@@ -55,6 +57,8 @@ def convert_checkpoint(
     settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes a checkpoint in another format; only int8 and int4 round weights.
+
+    A warning names the settings of the model that the format cannot hold.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -109,7 +113,8 @@ def convert_checkpoint(
     # `_task_beside` is called even for Google's format: it raises an error if
     # neither format can hold the model.
     is_ours = to in ("keras", *_BITS)
-    labels, more = ((), {}) if is_ours else _task_beside(source, config)
+    spec = None if is_ours else _known_spec(source, config)
+    labels, more = ((), {}) if is_ours else _task_beside(source, spec)
     tokenizer = None
     if source.vocab_file:
         tokenizer = TokenizerBase.from_settings(
@@ -159,6 +164,8 @@ def convert_checkpoint(
             write_safetensors(folder / "model.safetensors", arrays)
         whole_files.write_texts(folder, texts)
         write_dense_modules(folder, dense)
+        if spec and not is_embedder:
+            _warn_of_lost_settings(spec, Checkpoint.of(folder), config, to)
 
 
 def _without_modules(
@@ -216,16 +223,50 @@ def _tokenizer_files(
     return texts
 
 
-def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
-    """Returns the labels and other values about the kind for a config.json."""
+def _known_spec(checkpoint: Checkpoint, config: BertConfig) -> TaskSpec | None:
+    """Returns the spec of a model; None if it has none of a known kind."""
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
         if task["kind"] not in known_kinds():  # a kind of the user
-            return task["labels"], {}
-    if not has_spec(checkpoint):
-        return (), {}
-    spec = find_spec(checkpoint, config)
-    return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
+            return None
+    return find_spec(checkpoint, config) if has_spec(checkpoint) else None
+
+
+def _task_beside(checkpoint: Checkpoint, spec: TaskSpec | None) -> Any:
+    """Returns the labels and other values about the kind for a config.json."""
+    if spec:
+        return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
+    if checkpoint.task:
+        return read_task_file(checkpoint.folder / "task.json")["labels"], {}
+    return (), {}
+
+
+def _warn_of_lost_settings(
+    spec: TaskSpec, converted: Checkpoint, config: BertConfig, to: str
+) -> None:
+    """Warns if a converted model answers with other settings when loaded."""
+    kind = get_kind(spec.kind)
+    if has_spec(converted):
+        read = find_spec(converted, config).settings
+    else:
+        read = settings_of(converted, config, kind, {})
+    lost = [
+        f"{field.name}={value}"
+        for field in dataclasses.fields(spec.settings)
+        if not field.metadata.get("is_for_training")
+        and (value := getattr(spec.settings, field.name))
+        != getattr(read, field.name, None)
+    ]
+    if lost:
+        logging.warning(
+            "The format %s has no place for %s, so the converted model may "
+            "answer differently; %s.",
+            to,
+            ", ".join(lost),
+            "convert it to sentence_transformers or keras"
+            if issubclass(kind, Embedding)
+            else "keep a copy in our format, keras",
+        )
 
 
 def _check_google_has(config: BertConfig) -> None:

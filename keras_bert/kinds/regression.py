@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
-from absl import logging
 
 from keras_bert.checkpoints.heads import REGRESSOR
 from keras_bert.config import BertConfig
@@ -44,18 +43,6 @@ def _correlation(name: str) -> Metric:
     )
 
 
-def _warn_of_range(settings: Any) -> dict[str, Any]:
-    for name in ("min_value", "max_value"):
-        if (value := getattr(settings, name, None)) is not None:
-            logging.warning(
-                "The format has no place for %s=%s; it is left out, so "
-                "answers may lie beyond it.",
-                name,
-                value,
-            )
-    return {}
-
-
 class Regression(TextKind):
     """Answers with `score`, a number.
 
@@ -75,7 +62,6 @@ class Regression(TextKind):
         heads=(REGRESSOR,),
         problem_type="regression",
         activations=(IDENTITY,),
-        further_values=_warn_of_range,
     )
     _range_is = (
         "the min_value and max_value of the answers; change these settings, or "

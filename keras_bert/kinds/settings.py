@@ -69,7 +69,9 @@ class LabelSmoothingSettings(KindSettings):
             loss spreads over all labels; 0 turns smoothing off.
     """
 
-    label_smoothing: float = setting(0.0, minimum=0, below=1)
+    label_smoothing: float = setting(
+        0.0, minimum=0, below=1, is_for_training=True
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +91,7 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
             the checkpoint must also lack all other heads for this default.
     """
 
-    class_weights: str = ""
+    class_weights: str = setting("", is_for_training=True)
     pooling: str = setting("pooled", choices=("pooled", "mean"))
 
 

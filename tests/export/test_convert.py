@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from full_disk import full_disk
+from kind_examples import make_kind
 from safetensors.numpy import load_file, save_file
 from small_checkpoint import write_checkpoint
 from small_family import write_family
@@ -19,6 +20,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.export.convert import FORMATS, convert_checkpoint
+from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import (
     build_classifier,
@@ -227,6 +229,49 @@ def test_impossible_conversions_are_named(config, tmp_path, caplog):
     assert "ignores directionality=left_to_right" in caplog.text
     with pytest.raises(ValueError, match="already exists; give a new"):
         convert_checkpoint(tmp_path / "ours", tmp_path / "google", "keras")
+
+
+@pytest.mark.parametrize("to", ["huggingface", "google_tf1"])
+@pytest.mark.parametrize(
+    ("kind", "settings", "lost"),
+    [
+        (
+            "embedding",
+            {"pooling": "cls", "normalize": False, "loss": "cosent"},
+            "pooling=cls, normalize=False, so",
+        ),
+        ("embedding", {"window_pooling": "max"}, "window_pooling=max, so"),
+        (
+            "span",
+            {"max_query_length": 4, "answers_may_be_missing": True},
+            "answers_may_be_missing=True, so",
+        ),
+        (
+            "token_classification",
+            {"inner_punctuation": "."},
+            "inner_punctuation=., so",
+        ),
+        ("classification", {"class_weights": "balanced"}, ""),
+        ("embedding", {"scale": 3.0}, ""),
+    ],
+)
+def test_lost_settings_are_named(
+    kind, settings, lost, to, config, vocab_file, tmp_path, caplog
+):
+    """Settings of the training are not: they do not change the answers."""
+    if kind == "token_classification" and to == "google_tf1":
+        pytest.skip("the format has no such head")
+    labels = ("O", "B-X") if "class" in kind else ()
+    settings = {"max_seq_length": 16, "labels": labels, **settings}
+    kind = make_kind(kind, vocab_file, config, **settings)
+    model = FinetunedModel(kind.build_model(config), kind, config)
+    model.save(tmp_path / "ours")
+    convert_checkpoint(tmp_path / "ours", tmp_path / "theirs", to)
+    assert lost in caplog.text
+    assert bool(lost) == ("has no place for" in caplog.text)
+    hint = {"embedding": "convert it to sentence_transformers"}
+    if lost:
+        assert hint.get(kind.name, "in our format, keras") in caplog.text
 
 
 _CONVERT = """

@@ -61,10 +61,11 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
     loss: str = setting(
         "multiple_negatives",
         choices=("multiple_negatives", "cosent", "triplet", "vector"),
+        is_for_training=True,
     )
-    scale: float = 20.0
-    margin: float = 0.5
-    dimensions: str = ""
+    scale: float = setting(20.0, is_for_training=True)
+    margin: float = setting(0.5, is_for_training=True)
+    dimensions: str = setting("", is_for_training=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
