@@ -54,9 +54,8 @@ class MaskedLMMasker(tf.Module):
     ):
         """Takes a `MaskingConfig`, or its fields as keyword arguments."""
         super().__init__(name="masked_lm_masker")
-        self._config = dataclasses.replace(
-            config or MaskingConfig(), **settings
-        )
+        config = config or MaskingConfig()
+        self._config = dataclasses.replace(config, **settings)
         self._max_predictions = self._config.max_predictions_per_seq
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
@@ -116,9 +115,8 @@ class MaskedLMMasker(tf.Module):
         ids = tf.gather(input_ids, positions, batch_dims=1) * weights
 
         draw = to_uniform(row_bits(seeds, 1, positions))
-        random_ids = to_integers(
-            row_bits(seeds, 2, positions), self._vocab_size
-        )
+        bits = row_bits(seeds, 2, positions)
+        random_ids = to_integers(bits, self._vocab_size)
         mask_rate = self._config.mask_rate
         changed_rate = mask_rate + self._config.random_rate
         replaced = tf.where(draw < changed_rate, random_ids, ids)
@@ -150,10 +148,9 @@ class MaskedLMMasker(tf.Module):
         # its number of predictions. So the cut is the P-th largest value in
         # every row. This is twice as fast as tf.math.top_k, which sorts.
         is_larger = tf.range(self._max_predictions) >= num_to_predict[:, None]
+        more = tf.where(is_larger, tf.int32.max, -1)
         cut = tf.raw_ops.NthElement(
-            input=tf.concat(
-                [order, tf.where(is_larger, tf.int32.max, -1)], axis=1
-            ),
+            input=tf.concat([order, more], axis=1),
             n=self._max_predictions - 1,
             reverse=True,
         )

@@ -100,9 +100,8 @@ def _join(
     # the heap are upper bounds. Only the first number has to be counted again.
     heap = [(-n, piece) for piece, n in saved.items() if n >= _MIN_COUNT]
     heapq.heapify(heap)
-    words_with: dict = {
-        piece: {} for _, piece in heap
-    }  # a dict is an ordered set
+    # A dict is an ordered set.
+    words_with: dict = {piece: {} for _, piece in heap}
     for word, split in splits.items():
         for piece, _ in _joined(split, pairs):
             if piece in words_with:
@@ -112,21 +111,18 @@ def _join(
     while heap and len(chosen) < num_pieces:
         _, piece = heapq.heappop(heap)
         pieces.add(piece)
-        after = {
-            word: len(split_word(word, pieces)) for word in words_with[piece]
-        }
+        after = {x: len(split_word(x, pieces)) for x in words_with[piece]}
         num_saved = sum(
             counts[word] * (num_tokens[word] - n) for word, n in after.items()
         )
-        if num_saved >= _MIN_COUNT and (
-            not heap or (-num_saved, piece) <= heap[0]
-        ):
+        is_frequent, entry = num_saved >= _MIN_COUNT, (-num_saved, piece)
+        if is_frequent and (not heap or entry <= heap[0]):
             chosen.append(piece)
             num_tokens.update(after)
             continue
         pieces.remove(piece)
-        if num_saved >= _MIN_COUNT:
-            heapq.heappush(heap, (-num_saved, piece))
+        if is_frequent:
+            heapq.heappush(heap, entry)
     return chosen
 
 

@@ -88,15 +88,11 @@ class CodePointTable:
 
     def __init__(self, values: np.ndarray):
         """Takes the numbers of all code points, integers [0x110000]."""
-        pages: dict[bytes, int] = {}  # each once
-        self._pages = np.array(
-            [
-                pages.setdefault(page.tobytes(), len(pages))
-                for page in values.reshape(-1, _PAGE)
-            ],
-            np.int32,
+        pages, numbers = np.unique(
+            values.reshape(-1, _PAGE), axis=0, return_inverse=True
         )
-        self._values = np.frombuffer(b"".join(pages), values.dtype)
+        self._pages = numbers.ravel().astype(np.int32)
+        self._values = pages.ravel()
 
     def __call__(self, codes: tf.Tensor) -> tf.Tensor:
         # Faster than a division; a page has 2**8 code points.
@@ -120,7 +116,8 @@ class _Expansions:
         rows = [(), *expansions.values(), *more]
         self._lengths = np.array([1, *map(len, rows[1:])], np.int32)
         self._starts = np.cumsum([0, *map(len, rows[:-1])], dtype=np.int32)
-        self._values = np.array([x for row in rows for x in row] or [0])
+        values = [x for row in rows for x in row]
+        self._values = np.array(values or [0], np.int32)
 
     def __call__(
         self, codes: tf.Tensor, numbers: tf.Tensor
@@ -137,12 +134,9 @@ class _Expansions:
         numbers = tf.gather(numbers, places)
         index = tf.gather(self._starts, numbers) + within
         index = tf.minimum(index, len(self._values) - 1)
-        new = tf.cast(tf.gather(self._values, index), tf.int32)
-        return (
-            tf.where(numbers > 0, new, tf.gather(codes, places)),
-            places,
-            within,
-        )
+        new = tf.gather(self._values, index)
+        new = tf.where(numbers > 0, new, tf.gather(codes, places))
+        return new, places, within
 
 
 class Normalizer:
@@ -159,19 +153,11 @@ class Normalizer:
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
         """Changes valid UTF-8 strings [B]."""
-        return change_where(
-            ~tf.strings.regex_full_match(texts, self.plain),
-            texts,
-            lambda texts: self(Characters.of(texts)).encode(
-                tf.size(texts, tf.int64)
-            ),
-        )
+        is_plain = tf.strings.regex_full_match(texts, self.plain)
+        return change_where(~is_plain, texts, self._change)
 
-
-@functools.cache
-def unicode_form(form: str, *, is_newest: bool = False) -> "UnicodeForm":
-    """Returns the normalizer for NFC, NFD, NFKC or NFKD; see `UnicodeForm`."""
-    return UnicodeForm(form, is_newest=is_newest)
+    def _change(self, texts: tf.Tensor) -> tf.Tensor:
+        return self(Characters.of(texts)).encode(tf.size(texts, tf.int64))
 
 
 class UnicodeForm(Normalizer):
@@ -207,10 +193,9 @@ class UnicodeForm(Normalizer):
         self.plain = unicode_data.pattern_of(is_plain) + "*"
         self._class = CodePointTable(classes)
         self._expand = _Expansions(decompositions)
-        self._pairs = np.array(sorted(pairs), np.int64)
-        self._composed = np.array(
-            [pairs[x] for x in self._pairs.tolist()], np.int32
-        )
+        pairs = dict(sorted(pairs.items()))
+        self._pairs = np.array([*pairs], np.int64)
+        self._composed = np.array([*pairs.values()], np.int32)
 
     def __call__(self, chars: Characters) -> Characters:
         numbers = self._expand.number(chars.codes)
@@ -245,20 +230,17 @@ class UnicodeForm(Normalizer):
             codes, classes, rows, changes, is_tried = values
             places = tf.range(tf.size(codes), dtype=tf.int64)
             is_starter = classes == 0
-            number = (
-                tf.cumsum(tf.cast(is_starter, tf.int32), exclusive=True) - 1
-            )
+            count = tf.cumsum(tf.cast(is_starter, tf.int32), exclusive=True)
             starters = tf.pad(tf.where(is_starter)[:, 0], [[0, 1]])
-            starter = tf.gather(starters, tf.maximum(number, 0))
+            starter = tf.gather(starters, tf.maximum(count - 1, 0))
             before = tf.maximum(places - 1, 0)
-            is_next = (starter == before) | (
-                tf.gather(classes, before) < classes
-            )
+            is_next = tf.gather(classes, before) < classes
+            is_next |= starter == before
             pairs = tf.cast(tf.gather(codes, starter), tf.int64) * NUM_CODES
             pairs += tf.cast(codes, tf.int64)
             index, is_pair = find_sorted(self._pairs, pairs)
             joins = is_next & ~is_tried & is_pair
-            joins &= (number >= 0) & (tf.gather(rows, starter) == rows)
+            joins &= (count > 0) & (tf.gather(rows, starter) == rows)
             # Of the marks of a starter, the first one is joined now.
             first = tf.math.unsorted_segment_min(
                 tf.where(joins, places, places.dtype.max),
@@ -278,18 +260,20 @@ class UnicodeForm(Normalizer):
             values = codes, classes, rows, changes, is_tried
             return [tf.size(joined) > 0, *(x[~joins] for x in values)]
 
-        values = [codes, classes, rows, changes, classes < 0]
+        values = [True, codes, classes, rows, changes, classes < 0]
+        shapes = [tf.TensorShape([]), *[tf.TensorShape([None])] * 5]
         _, codes, _, rows, changes, _ = tf.while_loop(
             lambda goes_on, *_: goes_on,
             join,
-            [True, *values],
-            shape_invariants=[
-                tf.TensorShape([]),
-                *[tf.TensorShape([None])] * 5,
-            ],
+            values,
+            shape_invariants=shapes,
             parallel_iterations=1,
         )
         return [codes, rows, changes]
+
+
+# Making one takes a second.
+unicode_form = functools.cache(UnicodeForm)
 
 
 class Charsmap(Normalizer):
@@ -303,20 +287,18 @@ class Charsmap(Normalizer):
 
     def __init__(self, precompiled: str):
         """Takes the rules as SentencePiece compiles them, in base64."""
+        expansions: dict[int, list[int]] = {}
+        pairs: dict[int, list[int]] = {-1: []}  # never empty
         rules = _read_rules(base64.b64decode(precompiled))
-        singles = {x: y for x, y in rules.items() if len(x) == 1}
-        pairs = {
-            x: y
-            for x, y in rules.items()
-            if len(x) == 2 and x[0] not in singles
-        }
-        expansions = {ord(x): [*map(ord, y)] for x, y in singles.items()}
-        codes = [ord(x[0]) * NUM_CODES + ord(x[1]) for x in sorted(pairs)]
-        self._pairs = np.array([-1, *codes], np.int64)
-        self._expand = _Expansions(
-            expansions, [[*map(ord, y)] for _, y in sorted(pairs.items())]
-        )
-        self._first_pair = len(expansions)
+        for text, new in sorted(rules.items()):
+            first, *others = map(ord, text)
+            if not others:
+                expansions[first] = [*map(ord, new)]
+            elif len(others) == 1 and first not in expansions:
+                pairs[first * NUM_CODES + others[0]] = [*map(ord, new)]
+        self._pairs = np.array([*pairs], np.int64)
+        self._expand = _Expansions(expansions, [*pairs.values()])
+        self._first_pair = 1 + len(expansions)
         kinds = np.zeros(sys.maxunicode + 1, np.int32)
         for code in unicode_data.assigned():
             category = unicodedata.category(chr(code))
@@ -347,11 +329,8 @@ class Charsmap(Normalizer):
         # The rule for the beginning of a cluster with several characters.
         pairs = tf.cast(codes, tf.int64) * NUM_CODES
         pairs += tf.cast(tf.roll(codes, -1, 0), tf.int64)
-        is_first = (
-            is_short
-            & begins
-            & ~tf.pad(begins, [[0, 1]], constant_values=True)[1:]
-        )
+        ends = tf.pad(begins, [[0, 1]], constant_values=True)[1:]
+        is_first = is_short & begins & ~ends
         place, is_pair = find_sorted(self._pairs, pairs)
         is_pair &= is_first
         numbers = tf.where(is_pair, self._first_pair + place, numbers)

@@ -71,15 +71,11 @@ def locate(
     rows = ids.value_rowids()
     clean_ends = tf.cumsum(sizes)
     begins = tf.gather(clean_ends - sizes, tf.searchsorted(clean.rows, rows))
-    starts, ends = (
-        tf.cast(x.values, tf.int32) + begins for x in (starts, ends)
-    )
+    starts = tf.cast(starts.values, tf.int32) + begins
+    ends = tf.cast(ends.values, tf.int32) + begins
+    first = tf.searchsorted(clean_ends, starts, "right")
+    last = tf.searchsorted(clean_ends, ends, "left")
     text_begins = tf.searchsorted(chars.rows, rows)
-    first, last = (
-        tf.gather(clean.sources, x) - text_begins
-        for x in (
-            tf.searchsorted(clean_ends, starts, "right"),
-            tf.searchsorted(clean_ends, ends, "left"),
-        )
-    )
+    first = tf.gather(clean.sources, first) - text_begins
+    last = tf.gather(clean.sources, last) - text_begins
     return [ids, ids.with_values(first), ids.with_values(last + 1)]

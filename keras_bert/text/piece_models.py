@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.text.piece_trie import Chars, Trie
-from keras_bert.text.pieces import Pieces, fill_lists, pushed
+from keras_bert.text.pieces import Pieces, fill_lists
 from keras_bert.text.text_ops import find_sorted
 
 _NUM_IDS = 2**31
@@ -66,10 +66,7 @@ class BytePairs:
         parts = tf.cumsum(tf.cast(begins, tf.int32)) - 1
         ranks = self._ranks_at(tf.range(tf.size(ids)), ids, parts)
         parts, ids, ends = fill_lists(
-            3,
-            lambda ranks, *_: tf.size(ranks) > 0,
-            self._join,
-            (ranks, parts, ids, ends + 1),
+            3, self._join, (ranks, parts, ids, ends + 1)
         )
         order = tf.argsort(parts, stable=True)
         parts, ids, ends = (tf.gather(x, order) for x in (parts, ids, ends))
@@ -97,7 +94,6 @@ class BytePairs:
         parts: tf.Tensor,
         ids: tf.Tensor,
         ends: tf.Tensor,
-        *done: tf.Tensor,
     ) -> tuple:
         """Joins the pairs with the lowest rank in each part of a word.
 
@@ -107,10 +103,7 @@ class BytePairs:
         numbers = tf.cumsum(tf.pad(begins, [[1, 0]]))
         lowest = tf.gather(tf.math.segment_min(ranks, numbers), numbers)
         goes_on = lowest < _NO_RANK
-        done = tuple(
-            pushed(array, tf.cast(x[~goes_on], tf.int32))
-            for array, x in zip(done, (parts, ids, ends), strict=True)
-        )
+        done = [x[~goes_on] for x in (parts, ids, ends)]
         ranks, parts, ids, ends, joins = (
             x[goes_on] for x in (ranks, parts, ids, ends, ranks == lowest)
         )
@@ -130,7 +123,7 @@ class BytePairs:
         changed = tf.where(joins | tf.pad(joins, [[0, 1]])[1:])
         new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, parts)
         ranks = tf.tensor_scatter_nd_update(ranks, changed, new)
-        return ranks, parts, ids, ends, *done
+        return (ranks, parts, ids, ends), done
 
 
 class Unigram:
@@ -201,20 +194,19 @@ class Unigram:
         longest = tf.reduce_max(tf.pad(chars.lengths, [[0, 1]]))
         # How many words are longer than 0, 1, 2 ... characters.
         numbers = tf.math.bincount(chars.lengths, minlength=longest + 1)
-        numbers = tf.cumsum(numbers, exclusive=True, reverse=True)[:-1]
+        numbers = tf.cumsum(numbers, exclusive=True, reverse=True)
         window = np.full(self._trie.longest, -np.inf)
         window[-1] = 0  # the sum of no pieces
-        window = tf.repeat(window[None], tf.size(order), axis=0)
+        window = tf.repeat(window[None], numbers[0], axis=0)
 
-        def step(i: tf.Tensor, window: tf.Tensor, found: tf.Tensor) -> tuple:
-            number = numbers[i]
-            sums = window[:number] + tf.gather(scores, firsts[:number] + i)
+        def step(window: tf.Tensor, i: tf.Tensor) -> tuple:
+            sums = window + tf.gather(scores, firsts[: numbers[i]] + i)
             choice = tf.argmax(sums, axis=1, output_type=tf.int32)
             best = tf.reduce_max(sums, axis=1, keepdims=True)
-            window = tf.concat([window[:number, 1:], best], axis=1)
-            return i + 1, window, pushed(found, choice)
+            window = tf.concat([window[:, 1:], best], axis=1)
+            return (window[: numbers[i + 1]], i + 1), [choice]
 
-        (choices,) = fill_lists(1, lambda i, *_: i < longest, step, (0, window))
+        (choices,) = fill_lists(1, step, (window, 0))
         ranks = tf.gather(tf.math.invert_permutation(order), chars.rows)
         offsets = tf.cumsum(numbers, exclusive=True)
         return tf.gather(choices, tf.gather(offsets, chars.places) + ranks)
@@ -316,20 +308,14 @@ class KnownWords(tf.Module):
         is_other = ids < 0
         others, index = tf.unique(words[is_other])
         others = self._model(others)
-        rows = tf.where(is_other)
+        numbers = tf.range(tf.size(ids))
+        known = Pieces.of_rows(words, numbers, ids, tf.strings.length(words))
         # The rows of words outside the table come after the rows of all words.
         rows = tf.tensor_scatter_nd_update(
-            tf.range(tf.size(ids)), rows, index + tf.size(ids)
+            numbers, tf.where(is_other), index + tf.size(ids)
         )
-        known = Pieces.of_rows(
-            words, tf.range(tf.size(ids)), ids, tf.strings.length(words)
-        )
-        return Pieces(
-            *(
-                tf.gather(tf.concat(x, axis=0), rows)
-                for x in zip(known, others, strict=True)
-            )
-        )
+        columns = zip(known, others, strict=True)
+        return Pieces(*(tf.gather(tf.concat(x, 0), rows) for x in columns))
 
     def tokenize_with_offsets(
         self, words: tf.RaggedTensor

@@ -1,12 +1,12 @@
 """The characters of words, and the pieces that begin at each of them."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.text.pieces import fill_lists, pushed
+from keras_bert.text.pieces import fill_lists
 from keras_bert.text.text_ops import find_sorted, num_bytes
 from keras_bert.text.unicode_data import NUM_CODES
 
@@ -56,39 +56,28 @@ class Trie:
             For each piece, the index at which it begins, its length and its id,
             all int32 [P].
         """
-
         codes = tf.pad(codes, [[0, self.longest]])
 
         def step(
-            length: tf.Tensor, places: tf.Tensor, nodes: tf.Tensor, *found: Any
+            places: tf.Tensor, length: tf.Tensor, nodes: tf.Tensor
         ) -> tuple:
             keys = tf.gather(codes, places + length) + nodes * NUM_CODES
             keys = tf.where(tf.gather(room, places) > length, keys, -1)
             nodes, is_node = find_sorted(self._keys, keys)
             stays = tf.where(is_node)[:, 0]
             places, nodes = (tf.gather(x, stays) for x in (places, nodes + 1))
-            length += 1
-            found = tuple(
-                pushed(array, x)
-                for array, x in zip(found, (places, nodes), strict=True)
-            )
-            return length, places, tf.cast(nodes, tf.int64), *found
+            values = places, length + 1, tf.cast(nodes, tf.int64)
+            return values, (places, nodes)
 
-        places, found = fill_lists(
-            2,
-            lambda length, places, *_: tf.size(places) > 0,
-            step,
-            (0, tf.range(tf.size(room)), nodes),
-        )
+        places, found = fill_lists(2, step, (tf.range(tf.size(room)), 0, nodes))
         ids = tf.gather(self.ids, found)
         is_piece = tf.where(ids >= 0)[:, 0]
         found, places, ids = (
             tf.gather(x, is_piece) for x in (found, places, ids)
         )
-        skipped = tf.gather(
-            self._depths, tf.gather(tf.maximum(nodes, 0), places)
-        )
-        return places, tf.gather(self._depths, found) - skipped, ids
+        begins = tf.gather(tf.maximum(nodes, 0), places)
+        lengths = tf.gather(self._depths, found)
+        return places, lengths - tf.gather(self._depths, begins), ids
 
 
 class Chars(NamedTuple):
@@ -143,13 +132,11 @@ class Chars(NamedTuple):
         the path.
         """
 
-        def go(places: tf.Tensor, found: tf.Tensor) -> tuple:
+        def go(places: tf.Tensor) -> tuple:
             size = tf.gather(steps, places)
-            return (places + size)[size != 0], pushed(found, places)
+            return [(places + size)[size != 0]], [places]
 
-        (places,) = fill_lists(
-            1, lambda places, _: tf.size(places) > 0, go, [begins]
-        )
+        (places,) = fill_lists(1, go, [begins])
         places = places[:, None]
         is_found = tf.tensor_scatter_nd_update(
             tf.zeros_like(self.rows, tf.bool),

@@ -1,4 +1,4 @@
-"""The pieces of words, and the lists that collect them word by word."""
+"""The pieces of words, and loops that collect them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -45,30 +45,36 @@ class Pieces(NamedTuple):
 
 
 def fill_lists(
-    number: int,
-    goes_on: Callable[..., tf.Tensor],
-    step: Callable[..., tuple],
-    values: Sequence[Any],
+    number: int, step: Callable[..., tuple], values: Sequence[Any]
 ) -> list[tf.Tensor]:
     """Runs a loop that fills lists; returns the content of each, int32 [N].
 
-    `number` is the number of lists, which are empty at first. `goes_on` and
-    `step` take the values and the lists. A step returns new values and lists;
-    it adds to a list with `pushed`.
+    The loop runs until the first of the `values` is empty. A `step` takes the
+    values. It returns new values, and what it adds to each of the lists, whose
+    number is `number`.
     """
     # A graph with a tf.TensorArray would have an attribute that TensorFlow 2.12
     # lacks.
     empty = tf.raw_ops.EmptyTensorList(
         element_shape=[-1], max_num_elements=-1, element_dtype=tf.int32
     )
+
+    def push(numbers: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.TensorListPushBack(
+            input_handle=numbers, tensor=tf.cast(values, tf.int32)
+        )
+
+    def run_step(values: list, lists: list) -> tuple[list, list]:
+        values, added = step(*values)
+        return [*values], [*map(push, lists, added)]
+
     values = [tf.convert_to_tensor(x) for x in values]
-    lists = [pushed(empty, tf.zeros([0], tf.int32)) for _ in range(number)]
     shapes = [tf.TensorShape([None] * x.shape.rank) for x in values]
-    filled = tf.while_loop(
-        goes_on,
-        step,
-        (*values, *lists),
-        shape_invariants=(*shapes, *[tf.TensorShape(None)] * number),
+    _, filled = tf.while_loop(
+        lambda values, _: tf.size(values[0]) > 0,
+        run_step,
+        (values, [push(empty, [])] * number),
+        shape_invariants=(shapes, [tf.TensorShape(None)] * number),
         parallel_iterations=1,
     )
     return [
@@ -78,9 +84,5 @@ def fill_lists(
             leading_dims=tf.zeros([0], tf.int64),
             element_dtype=tf.int32,
         ).tensor
-        for x in filled[-number:]
+        for x in filled
     ]
-
-
-def pushed(numbers: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    return tf.raw_ops.TensorListPushBack(input_handle=numbers, tensor=values)

@@ -5,6 +5,7 @@ tensorflow-text has wheels for few platforms.
 
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -40,13 +41,9 @@ def split(
     """
     if library:
         return library.regex_split_with_offsets(texts, delimiters, kept)[:2]
-    marked = change_where(
-        tf.strings.regex_full_match(texts, rf"\C*({delimiters})\C*"),
-        texts,
-        lambda texts: tf.strings.regex_replace(
-            texts, f"({delimiters})", CUT + rb"\1" + CUT
-        ),
-    )
+    is_split = tf.strings.regex_full_match(texts, rf"\C*({delimiters})\C*")
+    cuts = f"({delimiters})", CUT + rb"\1" + CUT
+    marked = change_where(is_split, texts, tf.strings.regex_replace, *cuts)
     parts = parts_of(marked)
     starts = parts.with_values(byte_starts(parts))
     is_part = ~tf.strings.regex_full_match(parts.values, delimiters)
@@ -106,10 +103,15 @@ def find_sorted(
 
 
 def change_where(
-    mask: tf.Tensor, texts: tf.Tensor, change: Callable[[tf.Tensor], tf.Tensor]
+    mask: tf.Tensor,
+    texts: tf.Tensor,
+    change: Callable[..., tf.Tensor],
+    *arguments: Any,
 ) -> tf.Tensor:
-    """Applies `change` to the texts [B] whose mask [B] is True."""
+    """Applies `change` to the texts [B] whose mask [B] is True.
+
+    `change` takes these texts and the further arguments.
+    """
     rows = tf.where(mask)
-    return tf.tensor_scatter_nd_update(
-        texts, rows, change(tf.gather_nd(texts, rows))
-    )
+    changed = change(tf.gather_nd(texts, rows), *arguments)
+    return tf.tensor_scatter_nd_update(texts, rows, changed)

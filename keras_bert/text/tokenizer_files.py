@@ -40,16 +40,19 @@ _MAP = "special_tokens_map.json"
 # These classes follow tokenizer.json. BERT's classes read only the pieces and
 # the added tokens from it, and the rest from tokenizer_config.json.
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
-_OF_BYTES = ("RobertaTokenizer", "RobertaTokenizerFast")
-_OF_XLM = ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast")
+
+
+def _slow_and_fast(*names: str) -> tuple[str, ...]:
+    return (*names, *(f"{name}Fast" for name in names))
+
+
+_OF_BYTES = _slow_and_fast("RobertaTokenizer")
+_OF_XLM = _slow_and_fast("XLMRobertaTokenizer")
 _WITHOUT_WORD_PIECES = (*_OF_BYTES, *_OF_XLM)
-_OF_MPNET = ("MPNetTokenizer", "MPNetTokenizerFast")
+_OF_MPNET = _slow_and_fast("MPNetTokenizer")
 _WITH_TWO_SEPARATORS = (*_OF_MPNET, *_WITHOUT_WORD_PIECES)
-_WITHOUT_SEGMENTS = (
-    *("DistilBertTokenizer", "DistilBertTokenizerFast"),
-    *_WITH_TWO_SEPARATORS,
-    *_GENERIC,
-)
+_OF_DISTILBERT = _slow_and_fast("DistilBertTokenizer")
+_WITHOUT_SEGMENTS = (*_OF_DISTILBERT, *_WITH_TWO_SEPARATORS, *_GENERIC)
 # The tokenizer class of a family if no file names one; BERT's for the others.
 _CLASS_OF_FAMILY = {
     "distilbert": "DistilBertTokenizer",
@@ -60,8 +63,7 @@ _CLASS_OF_FAMILY = {
 # The values that this package supports. Another value may change the tokens.
 _CHOICES = {
     "tokenizer_class": (
-        *("BertTokenizer", "BertTokenizerFast"),
-        *("ElectraTokenizer", "ElectraTokenizerFast"),
+        *_slow_and_fast("BertTokenizer", "ElectraTokenizer"),
         *_WITHOUT_SEGMENTS,
     ),
     "word_tokenizer_type": ("basic",),

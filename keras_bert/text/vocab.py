@@ -5,7 +5,6 @@ vocab.txt has one word piece per line; its id is the line number, from 0.
 
 import collections
 import dataclasses
-import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -91,11 +90,8 @@ class TokenizerBase:
             _check_case(self.pieces, vocab_file, self.do_lower_case)
 
     def __reduce__(self) -> tuple:
-        return functools.partial(
-            type(self),
-            self.json or self.pieces,
-            **dataclasses.asdict(self.settings),
-        ), ()
+        content = self.json or self.pieces
+        return type(self).from_settings, (content, self.settings)
 
     @classmethod
     def from_settings(
@@ -119,9 +115,8 @@ class TokenizerBase:
             for token in self.settings.added_tokens
         )
         settings = dataclasses.replace(self.settings, added_tokens=added)
-        if self.json:
-            return self.from_settings(self.json.with_vocab(vocab), settings)
-        return self.from_settings(vocab, settings)
+        content = self.json.with_vocab(vocab) if self.json else vocab
+        return self.from_settings(content, settings)
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:
         """Returns the tokenizer's text files for a model's folder, by name."""

@@ -38,13 +38,14 @@ class WordPieceSplitter(tf.Module):
             return
         self.implementation = f"{library.__name__} {library.__version__}"
         self._takes_text = self._settings.tokenize_chinese_chars
+        # White space ends a word, so a piece that contains white space must
+        # match nothing; this op would find it.
+        spellings = [
+            piece if piece.split() == [piece] else f"\x01{i}"
+            for i, piece in enumerate(tokenizer.pieces)
+        ]
         self._wordpiece = library.FastWordpieceTokenizer(
-            # White space ends a word, so a piece that contains white space
-            # must match nothing; this op would find it.
-            [
-                p if p.split() == [p] else f"\x01{i}"
-                for i, p in enumerate(tokenizer.pieces)
-            ],
+            spellings,
             # Longer words were blanked before; a character has up to 4 bytes.
             max_bytes_per_word=4 * self._settings.max_input_chars_per_word + 1,
             token_out_type=tf.int32,
@@ -73,14 +74,10 @@ class WordPieceSplitter(tf.Module):
             clean = blank_long_words(clean, self._settings)
         if self._takes_text:
             return self._wordpiece.tokenize_with_offsets(clean)
-        words, word_starts = split_words(clean, self._settings, self._library)
+        words, starts = split_words(clean, self._settings, self._library)
         ids, *places = self._wordpiece.tokenize_with_offsets(words)
-        word_starts = tf.gather(
-            word_starts.flat_values, ids.values.value_rowids()
-        )
-        places = [
-            p.with_flat_values(p.flat_values + word_starts) for p in places
-        ]
+        shift = tf.gather(starts.flat_values, ids.values.value_rowids())
+        places = [x.with_flat_values(x.flat_values + shift) for x in places]
         return [x.merge_dims(1, 2) for x in (ids, *places)]
 
     def clean_chars(self, chars: Characters) -> tuple[Characters, tf.Tensor]:

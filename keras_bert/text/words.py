@@ -47,9 +47,7 @@ def clean_text(
         num_chars = tf.strings.length(texts, unit="UTF8_CHAR")
         is_ascii = tf.strings.length(texts) == num_chars
         texts = text_ops.change_where(
-            ~is_ascii,
-            texts,
-            lambda texts: _lower_and_strip(texts, settings, library),
+            ~is_ascii, texts, _lower_and_strip, settings, library
         )
     return texts
 
@@ -76,17 +74,8 @@ def blank_long_words(
     No word piece matches such a word, and no offset changes.
     """
     # Most texts are too short to hold such a word, so they skip the pattern.
-    longest = settings.max_input_chars_per_word
-    pattern = _LONG_RUN % min(longest + 1, _MOST_REPEATED)
-    return text_ops.change_where(
-        tf.strings.length(texts) > longest,
-        texts,
-        lambda texts: text_ops.change_where(
-            tf.strings.regex_full_match(texts, pattern),
-            texts,
-            lambda texts: _blank(texts, settings),
-        ),
-    )
+    is_long = tf.strings.length(texts) > settings.max_input_chars_per_word
+    return text_ops.change_where(is_long, texts, _blank_runs, settings)
 
 
 def _words_of_one(settings: TokenizerSettings) -> str:
@@ -114,6 +103,13 @@ def _lower_and_strip(
             texts = unicode_form("NFD", is_newest=True).clean(texts)
         texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
     return texts
+
+
+def _blank_runs(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
+    longest = settings.max_input_chars_per_word
+    pattern = _LONG_RUN % min(longest + 1, _MOST_REPEATED)
+    is_match = tf.strings.regex_full_match(texts, pattern)
+    return text_ops.change_where(is_match, texts, _blank, settings)
 
 
 def _blank(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
