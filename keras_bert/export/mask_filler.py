@@ -14,7 +14,7 @@ from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.added_tokens import AddedTokens
-from keras_bert.text.packing import Packed, pack_segments
+from keras_bert.text.packing import BertPreprocessor, Packed
 from keras_bert.text.tokenizer import BertTokenizer
 
 # For each [MASK], the model computes a number for every word piece, which takes
@@ -112,13 +112,7 @@ class MaskFiller:
         tokenizer = self.tokenizer
         # The tokenizer would split the name of [MASK] like any other text.
         ids, *_ = self._masks.tokenize(texts, lambda x: [tokenizer(x)])
-        return pack_segments(
-            [ids],
-            max_seq_length=self.max_seq_length,
-            cls_id=tokenizer.cls_id,
-            sep_id=tokenizer.sep_id,
-            settings=tokenizer.settings,
-        )
+        return BertPreprocessor(tokenizer, self.max_seq_length).pack_ids([ids])
 
 
 def fill_mask(

@@ -10,7 +10,6 @@ from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
 from keras_bert.text.given_texts import to_columns
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.windows import lay_out_windows
 
 
@@ -140,14 +139,49 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         return self._pack_windows(segments[0])
 
     def pack_ids(self, segments: list[tf.RaggedTensor]) -> Packed:
-        """Packs the ids of texts or of pairs, [B, (tokens)]."""
-        return pack_segments(
-            segments,
-            max_seq_length=self.max_seq_length,
-            cls_id=self.tokenizer.cls_id,
-            sep_id=self.tokenizer.sep_id,
-            settings=self.tokenizer.settings,
+        """Joins one or two ragged id batches: [CLS] first [SEP] second [SEP].
+
+        The longer segment loses tokens first, by default at its end; see
+        `TokenizerSettings`. A row has at most `max_seq_length` tokens.
+        """
+        settings = self.tokenizer.settings
+        num_between = settings.pair_separators * (len(segments) - 1)
+        budget = self.max_seq_length - 2 - num_between
+        lengths = [ids.row_lengths() for ids in segments]
+        truncated = tf.add_n(lengths) > budget
+        # The result is the same as if one token after another were dropped from
+        # the longer segment, or from the second if both are equally long.
+        # transformers differs.
+        if len(segments) == 2:
+            first, second = lengths
+            half = (budget + 1) // 2
+            if settings.is_of_hub:
+                half = (budget + tf.cast(first > second, tf.int64)) // 2
+            lengths[0] = tf.minimum(first, tf.maximum(budget - second, half))
+            budget -= lengths[0]
+        lengths[-1] = tf.minimum(lengths[-1], budget)
+        cls, sep = (
+            tf.RaggedTensor.from_tensor(tf.fill([tf.size(truncated), 1], id_))
+            for id_ in (self.tokenizer.cls_id, self.tokenizer.sep_id)
         )
+        input_ids, segment_ids = [cls], [tf.zeros_like(cls)]
+        for i, ids in enumerate(segments):
+            starts = ids.row_starts()
+            if settings.truncation_side == "left":
+                starts += ids.row_lengths() - lengths[i]
+            places = tf.ragged.range(starts, starts + lengths[i])
+            is_last = i == len(segments) - 1
+            ends = [sep] * (1 if is_last else settings.pair_separators)
+            kept = tf.gather(ids.flat_values, places)
+            part = tf.concat([kept, *ends], axis=1)
+            input_ids.append(part)
+            segment = settings.second_segment if i else 0
+            segment_ids.append(tf.ones_like(part) * segment)
+        features = {
+            "input_ids": tf.concat(input_ids, axis=1),
+            "segment_ids": tf.concat(segment_ids, axis=1),
+        }
+        return Packed(features, truncated)
 
     def _pack_windows(self, ids: tf.RaggedTensor) -> Packed:
         windows = lay_out_windows(
@@ -168,61 +202,6 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         }
         num_read = tf.math.segment_max(windows.ends, windows.text_numbers)
         return Packed(features, num_read < ids.row_lengths())
-
-
-def pack_segments(
-    segments: list[tf.RaggedTensor],
-    *,
-    max_seq_length: int,
-    cls_id: int,
-    sep_id: int,
-    settings: TokenizerSettings | None = None,
-) -> Packed:
-    """Joins one or two ragged id batches into [CLS] first [SEP] second [SEP].
-
-    The longer segment loses tokens first, by default at its end; see
-    `TokenizerSettings`. A row has at most `max_seq_length` tokens.
-    """
-    settings = settings or TokenizerSettings()
-    num_between = settings.pair_separators * (len(segments) - 1)
-    budget = max_seq_length - 2 - num_between
-    lengths = [ids.row_lengths() for ids in segments]
-    truncated = tf.add_n(lengths) > budget
-    # The result is the same as if one token after another were dropped from the
-    # longer segment, or from the second if both are equally long. transformers
-    # differs.
-    if len(segments) == 2:
-        first, second = lengths
-        half = (budget + 1) // 2
-        if settings.is_of_hub:
-            half = (budget + tf.cast(first > second, tf.int64)) // 2
-        keep = tf.maximum(budget - second, half)
-        lengths[0] = tf.minimum(first, keep)
-        budget -= lengths[0]
-    lengths[-1] = tf.minimum(lengths[-1], budget)
-    cls, sep = (
-        tf.RaggedTensor.from_tensor(tf.fill([tf.size(truncated), 1], special))
-        for special in (cls_id, sep_id)
-    )
-    more = [sep] * (settings.pair_separators - 1)
-    input_ids, segment_ids = [cls], [tf.zeros_like(cls)]
-    for i, ids in enumerate(segments):
-        starts = ids.row_starts()
-        if settings.truncation_side == "left":
-            starts += ids.row_lengths() - lengths[i]
-        kept = tf.gather(
-            ids.flat_values, tf.ragged.range(starts, starts + lengths[i])
-        )
-        ends = [sep, *more] if i < len(segments) - 1 else [sep]
-        part = tf.concat([kept, *ends], axis=1)
-        input_ids.append(part)
-        segment = settings.second_segment if i else 0
-        segment_ids.append(tf.ones_like(part) * segment)
-    features = {
-        "input_ids": tf.concat(input_ids, axis=1),
-        "segment_ids": tf.concat(segment_ids, axis=1),
-    }
-    return Packed(features, truncated)
 
 
 def pad(packed: dict[str, tf.Tensor | tf.RaggedTensor]) -> dict[str, tf.Tensor]:

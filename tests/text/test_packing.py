@@ -4,7 +4,7 @@ import tensorflow as tf
 from conftest import write_vocab
 
 from keras_bert.errors import InputError
-from keras_bert.text.packing import BertPreprocessor, pack_segments
+from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -47,39 +47,21 @@ def test_single_texts_are_cut_and_padded_to_the_longest(preprocessor):
     assert preprocessor(["fox"])["input_ids"].shape == (1, 3)
 
 
-def test_the_longer_of_a_pair_loses_first():
+def test_the_longer_of_a_pair_loses_first(preprocessor):
     """Equal to dropping one token after another, as the reference does."""
     random = np.random.default_rng(3)
     first = [list(range(10, 10 + n)) for n in random.integers(0, 10, 200)]
     second = [list(range(30, 30 + n)) for n in random.integers(0, 10, 200)]
-    packed = pack_segments(
-        [
-            tf.ragged.constant(first, tf.int32),
-            tf.ragged.constant(second, tf.int32),
-        ],
-        max_seq_length=11,
-        cls_id=2,
-        sep_id=3,
-    )
-    expected = []
+    ids = [tf.ragged.constant(x, tf.int32) for x in (first, second)]
+    packed = preprocessor.pack_ids(ids)
+    expected, truncated = [], []
     for a, b in zip(first, second, strict=True):
-        a, b = list(a), list(b)
-        while len(a) + len(b) > 8:
+        truncated.append(len(a) + len(b) > 6)
+        while len(a) + len(b) > 6:
             (a if len(a) > len(b) else b).pop()
         expected.append([2, *a, 3, *b, 3])
     assert packed.features["input_ids"].to_list() == expected
-    assert packed.truncated.numpy().tolist() == [
-        len(a) + len(b) > 8 for a, b in zip(first, second, strict=True)
-    ]
-
-
-@pytest.mark.usefixtures("eagerly")
-def test_the_same_eagerly_and_in_a_dataset(preprocessor):
-    first, second = ["the fox jumped", "a"], ["a dog", "very good movie!"]
-    expected = preprocessor(first, second)
-    dataset = tf.data.Dataset.from_tensors((first, second)).map(preprocessor)
-    for name, value in next(iter(dataset)).items():
-        np.testing.assert_array_equal(value, expected[name])
+    assert packed.truncated.numpy().tolist() == truncated
 
 
 def test_a_too_short_length_is_refused(vocab_file):
@@ -181,14 +163,16 @@ def test_columns_that_are_not_pairs_are_refused(
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_a_dataset_of_pairs_with_labels(preprocessor):
-    """The elements of keras-hub's examples: ((first, second), label)."""
-    pairs = ["the fox", "a"], ["dog", "movie"]
+def test_datasets_of_pairs(preprocessor):
+    """With labels as in keras-hub's examples: ((first, second), label)."""
+    pairs = ["the fox", "a"], ["dog", "very good movie!"]
+    expected = preprocessor(*pairs)
+    without_labels = tf.data.Dataset.from_tensors(pairs).map(preprocessor)
     dataset = tf.data.Dataset.from_tensor_slices((pairs, [1, 0]))
     mapped = dataset.batch(2).map(lambda x, y: (preprocessor(x), y))
-    features, _ = next(iter(mapped))
-    expected = preprocessor(*pairs)["input_ids"]
-    np.testing.assert_array_equal(features["input_ids"], expected)
+    for features in next(iter(without_labels)), next(iter(mapped))[0]:
+        for name, value in features.items():
+            np.testing.assert_array_equal(value, expected[name])
     # tf.data adds its own words to the message.
     with pytest.raises(Exception, match=LABELS):
         dataset.batch(2).map(preprocessor)
@@ -219,13 +203,10 @@ def test_pairs_have_no_windows(vocab_file):
         preprocess(["a"], ["b"])
 
 
-@pytest.mark.parametrize("number", [-1, 10**6])
-def test_an_id_of_no_piece_is_refused(vocab_file, number):
-    with pytest.raises(InputError, match=f"Id {number} is not in the vocab"):
-        BertTokenizer(vocab_file).tokens([number])
-
-
-def test_numbers_of_numpy_and_of_a_generator_are_read(vocab_file):
+def test_which_numbers_are_read(vocab_file):
     tokenizer = BertTokenizer(vocab_file)
     assert tokenizer.tokens(i for i in [2, 0]) == tokenizer.tokens([2, 0])
+    for number in (-1, 10**6):
+        with pytest.raises(InputError, match=f"Id {number} is not in the voc"):
+            tokenizer.tokens([number])
     BertPreprocessor(tokenizer, np.int64(16), doc_stride=np.int64(4))
