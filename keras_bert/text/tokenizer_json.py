@@ -42,6 +42,9 @@ _TYPES = {
     "normalizer": "BertNormalizer",
     "pre_tokenizer": "BertPreTokenizer",
 }
+# The second segment and the number of [SEP] between texts -> the type of the
+# post-processor for these. A template can do the same.
+_PROCESSORS = {(1, 1): "BertProcessing", (0, 2): "RobertaProcessing"}
 # These keys of a post-processor change no id.
 _OF_OFFSETS = ("trim_offsets", "add_prefix_space")
 # The models besides WordPiece, and the values of their keys.
@@ -126,19 +129,13 @@ class TokenizerJson:
         added = [
             x | {"id": ids[x["content"]]} for x in self.values["added_tokens"]
         ]
-        names = self.read_post_processor()
-        processor = dict(self.values["post_processor"])
-        again = _post_processor(
-            names["cls_token"],
-            names["sep_token"],
-            ids,
-            names["second_segment"],
-            names["pair_separators"],
-            is_template="single" in processor,
-        )
-        processor |= again or {}
-        values = {"model": model, "added_tokens": added}
-        values["post_processor"] = processor
+        values: dict[str, Any] = {"model": model, "added_tokens": added}
+        if ends := self.read_post_processor():
+            processor = self.values["post_processor"]
+            is_template = "single" in processor
+            values["post_processor"] = processor | _post_processor(
+                ends, ids, is_template=is_template
+            )
         return type(self)(self.file, self.values | values)
 
     def with_joins(
@@ -253,7 +250,11 @@ class TokenizerJson:
         return {y: normalizer[x] for x, y in _CASE.items() if x in normalizer}
 
     def read_post_processor(self) -> dict[str, Any]:
-        """Returns the names of [CLS] and [SEP], and the second segment."""
+        """Returns what is put around texts, as JSON.
+
+        It is the names of [CLS] and [SEP], the number of [SEP] between the
+        texts of a pair, and the second segment.
+        """
         processor = self.values.get("post_processor", {})
         if processor == {}:
             return {}
@@ -268,12 +269,14 @@ class TokenizerJson:
         given = {x: y for x, y in parts.items() if x not in _OF_OFFSETS}
         if cls in ids and sep in ids:
             for segment, number in itertools.product((1, 0), (1, 2)):
-                if given == _post_processor(
-                    cls, sep, ids, segment, number, is_template=is_template
-                ):
-                    names = {"cls_token": cls, "sep_token": sep}
-                    values = {"second_segment": segment, **names}
-                    return values | {"pair_separators": number}
+                ends = {
+                    "cls_token": cls,
+                    "sep_token": sep,
+                    "second_segment": segment,
+                    "pair_separators": number,
+                }
+                if given == _post_processor(ends, ids, is_template=is_template):
+                    return ends
         raise refused(self.file, "post_processor", processor)
 
 
@@ -286,9 +289,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
     characters: ideographs of extension E, and punctuation of Unicode 11 and
     newer.
     """
-    settings = tokenizer.settings
-    special, segment = settings.special_tokens, settings.second_segment
-    ids = {special.cls: tokenizer.cls_id, special.sep: tokenizer.sep_id}
+    settings, special = tokenizer.settings, tokenizer.special_tokens
     values: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
@@ -298,36 +299,36 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         ],
     }
     if tokenizer.json:
-        return _compact(tokenizer.json.values | values)
-    values |= {
-        "normalizer": _normalizer(
-            settings.do_lower_case,
-            settings.strips_accents,
-            settings.tokenize_chinese_chars,
-        ),
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": _post_processor(
-            special.cls,
-            special.sep,
-            ids,
-            segment,
-            settings.pair_separators,
-            is_template=not segment,
-        ),
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": special.unk,
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": settings.max_input_chars_per_word,
-            "vocab": {x: i for i, x in enumerate(tokenizer.pieces)},
-        },
-    }
-    return _compact(values)
-
-
-def _compact(values: dict[str, Any]) -> str:
-    """Returns compact JSON, which has a third of the size of indented ASCII."""
+        values = tokenizer.json.values | values
+    else:
+        ids = {x: i for i, x in enumerate(tokenizer.vocab)}
+        segment, number = settings.second_segment, settings.pair_separators
+        ends = {
+            "cls_token": special.cls,
+            "sep_token": special.sep,
+            "second_segment": segment,
+            "pair_separators": number,
+        }
+        values |= {
+            "normalizer": _normalizer(
+                settings.do_lower_case,
+                settings.strips_accents,
+                settings.tokenize_chinese_chars,
+            ),
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": _post_processor(
+                ends, ids, is_template=(segment, number) != (1, 1)
+            ),
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            "model": {
+                "type": "WordPiece",
+                "unk_token": special.unk,
+                "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": settings.max_input_chars_per_word,
+                "vocab": {x: ids[x] for x in tokenizer.pieces},
+            },
+        }
+    # Compact JSON has a third of the size of indented ASCII.
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
@@ -355,29 +356,28 @@ def _replace(pattern: str, content: str) -> dict:
     return {"type": "Replace", "pattern": regex, "content": content}
 
 
-def _post_processor(
-    cls: str,
-    sep: str,
-    ids: Mapping,
-    segment: int,
-    separators: int,
-    *,
-    is_template: bool,
-) -> dict | None:
+def _post_processor(ends: Mapping, ids: Mapping, *, is_template: bool) -> dict:
+    """Returns the step that adds `ends`, or {} if there is none.
+
+    `ends` is as from `read_post_processor`.
+    """
+    cls, sep = ends["cls_token"], ends["sep_token"]
+    segment, number = ends["second_segment"], ends["pair_separators"]
     if not is_template:
-        ends = {"cls": [cls, ids[cls]], "sep": [sep, ids[sep]]}
-        if (segment, separators) == (1, 1):
-            return {"type": "BertProcessing", **ends}
-        if (segment, separators) == (0, 2):
-            return {"type": "RobertaProcessing", **ends}
-        return None
+        if (segment, number) not in _PROCESSORS:
+            return {}
+        return {
+            "type": _PROCESSORS[segment, number],
+            "cls": [cls, ids[cls]],
+            "sep": [sep, ids[sep]],
+        }
 
     def part(kind: str, name: str, type_id: int) -> dict:
         return {kind: {"id": name, "type_id": type_id}}
 
     end = part("SpecialToken", sep, 0)
     single = [part("SpecialToken", cls, 0), part("Sequence", "A", 0), end]
-    second = [end] * (separators - 1) + [part("Sequence", "B", segment)]
+    second = [end] * (number - 1) + [part("Sequence", "B", segment)]
     second.append(part("SpecialToken", sep, segment))
     return {
         "type": "TemplateProcessing",

@@ -46,6 +46,17 @@ def test_features(vocab_file, seq_length, second):
         np.testing.assert_array_equal(values, expected[name], name)
 
 
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize("segment", [0, 1])
+def test_pairs_with_two_separators(vocab_file, segment):
+    options = {"pair_separators": 2, "second_segment": segment}
+    ours = ListPreprocessor(ListTokenizer(vocab_file, **options), 9)
+    other = BertPreprocessor(BertTokenizer(vocab_file, **options), 9)
+    expected = other(TEXTS, OTHERS)
+    for name, values in ours(TEXTS, OTHERS).items():
+        np.testing.assert_array_equal(values, expected[name], name)
+
+
 def test_what_is_refused(vocab_file):
     tokenizer = ListTokenizer(vocab_file)
     with pytest.raises(InputError, match="one string, 'a fox'; give a list"):
