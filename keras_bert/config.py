@@ -15,7 +15,6 @@ from keras_bert.io.whole_files import read_json
 from keras_bert.settings import CheckedSettings, setting
 
 HIDDEN_ACTS = tuple(sorted({*ACTIVATIONS.values()}))
-DIRECTIONALITIES = ("bidi", "left_to_right")
 POSITIONS = ("absolute", "relative", "rotary")
 # The parts of a network that can have biases.
 BIASES = "attention intermediate output norm head"
@@ -106,7 +105,7 @@ class BertConfig(CheckedSettings):
     initializer_range: float = setting(0.02, minimum=0)
     # Released checkpoints use epsilon 1e-12, not the Keras default.
     layer_norm_eps: float = setting(1e-12, minimum=0)
-    directionality: str = setting("bidi", choices=DIRECTIONALITIES)
+    directionality: str = setting("bidi", choices=("bidi", "left_to_right"))
     family: str = setting("bert", choices=tuple(FAMILIES))
     embedding_size: int | None = None
     first_position: int = setting(0, minimum=0)

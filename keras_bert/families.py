@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_choice
 
 Values = Mapping[str, Any]
 
@@ -174,14 +174,15 @@ def _modern(values: Values) -> Values:
         "norm_bias": "norm",
         "classifier_bias": "head",
     }
-    act = ACTIVATIONS[values.get("classifier_activation", "gelu")]
+    act = values.get("classifier_activation", "gelu")
+    check_choice("classifier_activation", act, [*ACTIVATIONS])
     return {
         "biases": " ".join(x for k, x in biases.items() if values.get(k)),
         "global_attn_every_n_layers": every,
         "rope_theta": full["rope_theta"],
         "local_rope_theta": local["rope_theta"],
-        "pooler_act": act,
-        "masked_lm_act": act,
+        "pooler_act": ACTIVATIONS[act],
+        "masked_lm_act": ACTIVATIONS[act],
     }
 
 

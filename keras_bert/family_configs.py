@@ -25,7 +25,7 @@ _FAMILIES_OF_CLASSES = {
     **{family.class_name: name for name, family in FAMILIES.items()},
     "New": "gte",
 }
-_CLASS = re.compile(f"({'|'.join(_FAMILIES_OF_CLASSES)})(?=For|Model|$)")
+_CLASS = re.compile(f"^({'|'.join(_FAMILIES_OF_CLASSES)})(?=For|Model|$)")
 
 # Other keys that transformers 2 to 5 and its users write. They change nothing
 # in the outputs of an encoder: they are about training, precision, generation,
@@ -74,17 +74,15 @@ def as_of_bert(architecture: str) -> str:
     For "RobertaForMaskedLM", it is "BertForMaskedLM". A class of an unknown
     family stays as it is.
     """
-    name = re.sub("^(TF|Flax)", "", architecture)
-    begin = _CLASS.match(name)
-    return f"Bert{name[begin.end() :]}" if begin else name
+    return _CLASS.sub("Bert", re.sub("^(TF|Flax)", "", architecture))
 
 
 def _family_of_class(architecture: str) -> str | None:
     name = re.sub("^(TF|Flax)", "", architecture)
-    begin = _CLASS.match(name)
+    if begin := _CLASS.match(name):
+        return _FAMILIES_OF_CLASSES[begin[0]]
     # Without a model_type, any other class named Bert... is BERT's too.
-    by_default = "bert" if name.startswith("Bert") else None
-    return _FAMILIES_OF_CLASSES[begin[0]] if begin else by_default
+    return "bert" if name.startswith("Bert") else None
 
 
 def translate_huggingface(values: Values) -> dict[str, Any]:

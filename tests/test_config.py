@@ -8,6 +8,7 @@ import keras_bert
 from keras_bert.config import BertConfig
 
 HUGGINGFACE = {"vocab_size": 31, "model_type": "bert"}
+MODERN = {"vocab_size": 31, "model_type": "modernbert"}
 
 
 def test_to_json_writes_the_released_keys(config, tmp_path):
@@ -89,6 +90,10 @@ def test_the_file_name_decides_if_no_key_does(tmp_path, name, hidden_act):
         (
             {**HUGGINGFACE, "position_embedding_type": "relative_key"},
             "position_embedding_type is 'relative_key', .* only absolute pos",
+        ),
+        (
+            MODERN | {"classifier_activation": "mish"},
+            "classifier_activation is 'mish', but must be one of gelu",
         ),
         ({**HUGGINGFACE, "is_decoder": True}, "is_decoder is True, but"),
         (
