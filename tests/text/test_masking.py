@@ -88,7 +88,7 @@ def test_the_rates_of_replacements(tokenizer, batch, rates, shares):
     )
 
 
-def test_all_tokens_are_equally_likely(tokenizer, batch):
+def test_all_tokens_are_equally_likely(tokenizer):
     full = {
         "input_ids": tf.constant([[2, *range(5, 15), 3]] * 500, tf.int32),
         "input_mask": tf.ones((500, 12), tf.int32),

@@ -5,22 +5,19 @@ import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS
 
-from keras_bert.text.text_ops import tf_text
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer import BertTokenizer, PortableTokenizer
 
 PIECES = "fox ##es é ##é e ##e 한국 ##어 中 . , un ##ᅡ ᄒ ##ᆫ mask".split()
 
 
-@pytest.fixture(autouse=True, params=[tf_text, None])
-def library(request, monkeypatch):
-    """The operations are those of tensorflow-text, or of plain TensorFlow."""
-    monkeypatch.setattr(BertTokenizer, "library", request.param)
+@pytest.fixture(scope="module", params=[BertTokenizer, PortableTokenizer])
+def tokenizer_class(request):
+    return request.param
 
 
-def _tokenizer(folder, do_lower_case=True):
-    file = folder / "vocab.txt"
-    file.write_text("\n".join([*SPECIAL_TOKENS, *PIECES]), encoding="utf-8")
-    return BertTokenizer(file, do_lower_case)
+@pytest.fixture(scope="module")
+def tokenizer(tokenizer_class):
+    return tokenizer_class([*SPECIAL_TOKENS, *PIECES])
 
 
 def _located(tokenizer, text):
@@ -62,12 +59,12 @@ def _located(tokenizer, text):
         ("", []),
     ],
 )
-def test_offsets_of_lower_cased_text(tmp_path, text, located):
-    assert _located(_tokenizer(tmp_path), text) == located
+def test_offsets_of_lower_cased_text(tokenizer, text, located):
+    assert _located(tokenizer, text) == located
 
 
-def test_offsets_of_cased_text(tmp_path):
-    tokenizer = _tokenizer(tmp_path, do_lower_case=False)
+def test_offsets_of_cased_text(tokenizer_class):
+    tokenizer = tokenizer_class([*SPECIAL_TOKENS, *PIECES], False)
     assert _located(tokenizer, "Fox é한국어\ufeff 한국\ufeff어.") == [
         ("[UNK]", 0, 3),
         ("[UNK]", 4, 8),
@@ -77,8 +74,8 @@ def test_offsets_of_cased_text(tmp_path):
     ]
 
 
-def test_an_invalid_byte_is_not_a_character(tmp_path):
-    tokens = _tokenizer(tmp_path).tokenize_with_offsets(
+def test_an_invalid_byte_is_not_a_character(tokenizer):
+    tokens = tokenizer.tokenize_with_offsets(
         [b"\xfff\xed\xa0\x80ox\xe4\xb8 \xe4\xb8\xad", b"fox"]
     )
     assert [field.to_list() for field in tokens] == [
@@ -89,10 +86,11 @@ def test_an_invalid_byte_is_not_a_character(tmp_path):
         [[3, 5], [3]],
     ]
     assert {field.dtype for field in tokens} == {tf.int32}
+    assert tokenizer.tokenize_with_offsets([]).ids.to_list() == []
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_the_part_of_the_text_spells_the_piece(tmp_path, lower_case):
+def test_the_part_of_the_text_spells_the_piece(tokenizer_class, lower_case):
     choose = random.Random(8)
     characters = "foxesFÉé\u0301\u0323\xad\x00中한국어ΣσAς.,  \u3000😀ŉ"
     texts = [
@@ -101,12 +99,10 @@ def test_the_part_of_the_text_spells_the_piece(tmp_path, lower_case):
         )
         for _ in range(1000)
     ]
-    file = tmp_path / "vocab.txt"
     pieces = (
         "f o ##o fo ##x ##es É é e ##e ##é 中 한 ##국어 σ ς Σ ##σ ##ς a A ##a ."
     )
-    file.write_text("\n".join([*SPECIAL_TOKENS, *pieces.split()]))
-    tokenizer = BertTokenizer(file, lower_case)
+    tokenizer = tokenizer_class([*SPECIAL_TOKENS, *pieces.split()], lower_case)
     rows = tokenizer.tokenize_with_offsets(texts)
     assert rows.ids.to_list() == tokenizer(texts).to_list()
     num_checked = 0
@@ -129,29 +125,3 @@ def _plain(part, lower_case):
         part = unicodedata.normalize("NFD", part.lower())
         part = "".join(c for c in part if unicodedata.category(c) != "Mn")
     return part.translate({0: None, 0xAD: None, ord("ς"): "σ"})
-
-
-@pytest.mark.slow  # the served spans have these offsets
-def test_the_same_in_a_dataset_and_in_a_saved_model(tmp_path):
-    tokenizer = _tokenizer(tmp_path)
-    texts = ["Foxes\u200b, [MASK] 한", "", "é中"]
-    expected = [f.to_list() for f in tokenizer.tokenize_with_offsets(texts)]
-    dataset = tf.data.Dataset.from_tensors(texts).map(
-        tokenizer.tokenize_with_offsets
-    )
-    tokens = next(iter(dataset))
-    assert [field.to_list() for field in tokens] == expected
-
-    module = tf.Module()
-    module.tokenizer = tokenizer
-    module.locate = tf.function(
-        tokenizer.tokenize_with_offsets,
-        input_signature=[tf.TensorSpec([None], tf.string)],
-    )
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    loaded = tf.saved_model.load(str(tmp_path / "saved"))
-    tokens = loaded.locate(tf.constant(texts))
-    assert [field.to_list() for field in tokens] == expected
-    for none in ([], [""]):
-        tokens = loaded.locate(tf.constant(none, tf.string))
-        assert tokens.end_chars.to_list() == [[] for _ in none]

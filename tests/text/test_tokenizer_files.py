@@ -25,7 +25,6 @@ REFUSED = {
     "no_final_sep": "tokenizer.json has post_processor: {'pair':",
     "other_prefix": "has continuing_subword_prefix: '@@', which",
 }
-_SPECIAL = {"[SEP]", "[MASK]"}
 
 
 def _both(folder, **options):
