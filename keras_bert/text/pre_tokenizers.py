@@ -59,7 +59,7 @@ class ByteLevel:
     such as 's.
     """
 
-    def __init__(self, *, add_prefix_space: bool = False):
+    def __init__(self, add_prefix_space: bool):
         self._adds_space = add_prefix_space
         other, letter, number = (
             unicode_data.pattern_of(_kinds() == x)
@@ -113,14 +113,13 @@ class Bert:
 
 
 class Metaspace:
-    """Splits into words that begin with a mark instead of a space.
+    """Splits into words that begin with a mark instead of a space."""
 
-    Args:
-        splits_at_white_space: Whether any white space ends a word, and is left
-            out; otherwise each space begins a word.
-    """
+    def __init__(self, splits_at_white_space: bool):
+        """Takes whether any white space ends a word, and is left out.
 
-    def __init__(self, *, splits_at_white_space: bool = False):
+        Otherwise, each space begins a word.
+        """
         self._white = unicode_data.pattern_of(_kinds() == _WHITE) + "+"
         self._splits = splits_at_white_space
 

@@ -6,33 +6,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.text.normalizers import (
-    Characters,
-    Charsmap,
-    Normalizer,
-    Spaces,
-    StripRight,
-    bert_normalizers,
-    unicode_form,
-)
+from keras_bert.text import normalizers, pre_tokenizers, text_ops
 from keras_bert.text.piece_models import (
     BytePairs,
     KnownWords,
     Unigram,
     WordPiece,
-)
-from keras_bert.text.pre_tokenizers import (
-    META,
-    Bert,
-    ByteLevel,
-    Metaspace,
-    Words,
-)
-from keras_bert.text.text_ops import (
-    begins_row,
-    change_where,
-    drop_invalid,
-    num_bytes,
 )
 from keras_bert.text.tokenizer_json import TokenizerJson, damage_named, refused
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -71,11 +50,8 @@ class TextSplitter(tf.Module):
 
     def valid(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns the texts without bytes that are not UTF-8."""
-        return change_where(
-            ~tf.strings.regex_full_match(texts, r"[^\x{D800}-\x{DFFF}]*"),
-            texts,
-            drop_invalid,
-        )
+        is_valid = tf.strings.regex_full_match(texts, r"[^\x{D800}-\x{DFFF}]*")
+        return text_ops.change_where(~is_valid, texts, text_ops.drop_invalid)
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
         for step in self._normalizers:
@@ -99,10 +75,12 @@ class TextSplitter(tf.Module):
         columns = [ids, *map(ids.with_values, places)]
         return [words.words.with_values(x).merge_dims(1, 2) for x in columns]
 
-    def clean_chars(self, chars: Characters) -> tuple[Characters, tf.Tensor]:
+    def clean_chars(
+        self, chars: normalizers.Characters
+    ) -> tuple[normalizers.Characters, tf.Tensor]:
         for step in self._normalizers:
             chars = step(chars)
-        return chars, num_bytes(chars.codes)
+        return chars, text_ops.num_bytes(chars.codes)
 
     def trim(
         self, columns: Sequence[tf.RaggedTensor]
@@ -114,19 +92,15 @@ class TextSplitter(tf.Module):
         if not self.trims:
             return columns
         ids, starts, ends = (x.values for x in columns)
-
-        def count(strip: Callable[[bytes], bytes]) -> np.ndarray:
-            numbers = np.array(
-                [len(x) - len(strip(x)) for x in self._bytes], np.int32
-            )
-            # The spans of added tokens are trimmed already.
-            numbers[self._num_pieces :] = 0
-            return numbers
-
-        leading = tf.gather(count(lambda x: x.lstrip(b" ")), ids)
-        trailing = tf.gather(count(lambda x: x.rstrip(b" ")), ids)
+        # The spaces around each piece, as [before, after]. The spans of added
+        # tokens are trimmed already.
+        spaces = np.zeros([2, len(self._bytes)], np.int32)
+        for i, piece in enumerate(self._bytes[: self._num_pieces]):
+            without = piece.lstrip(b" "), piece.rstrip(b" ")
+            spaces[:, i] = [len(piece) - len(x) for x in without]
+        leading, trailing = (tf.gather(numbers, ids) for numbers in spaces)
         if self._keeps_first_space:
-            is_first = begins_row(columns[0].value_rowids())
+            is_first = text_ops.begins_row(columns[0].value_rowids())
             leading = tf.where(is_first | (starts == 0), 0, leading)
         starts = tf.minimum(starts + leading, ends)
         trimmed = tf.maximum(ends - trailing, starts)
@@ -152,7 +126,8 @@ def byte_of_chars() -> dict[str, int]:
 def bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
     """Returns the bytes that each id stands for in a text."""
     if json.model["type"] != "BPE":
-        return [x.replace(META, " ").encode() for x in tokenizer.vocab]
+        meta = pre_tokenizers.META
+        return [x.replace(meta, " ").encode() for x in tokenizer.vocab]
     names = byte_of_chars()
     return [
         bytes(map(names.__getitem__, x)) if names.keys() >= {*x} else x.encode()
@@ -162,49 +137,49 @@ def bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
 
 def _normalizers(
     json: TokenizerJson, settings: TokenizerSettings
-) -> Sequence[Normalizer]:
+) -> Sequence[normalizers.Normalizer]:
     if json.is_of_bert:
-        return bert_normalizers(
+        return normalizers.bert_normalizers(
             lowers=settings.do_lower_case,
             strips_accents=settings.strips_accents,
             splits_cjk=settings.tokenize_chinese_chars,
         )
-    steps: list[Normalizer] = []
+    steps: list[normalizers.Normalizer] = []
     for values in json.sequence("normalizer", "normalizers"):
         match values:
             case {"type": "NFC" | "NFD" | "NFKC" | "NFKD" as form}:
-                steps.append(unicode_form(form))
+                steps.append(normalizers.unicode_form(form))
             case {"type": "Precompiled", "precompiled_charsmap": charsmap}:
-                steps.append(Charsmap(charsmap))
+                steps.append(normalizers.Charsmap(charsmap))
             case {"type": "Strip", "strip_left": False, "strip_right": True}:
-                steps.append(StripRight())
+                steps.append(normalizers.StripRight())
             case {
                 "type": "Replace",
                 "pattern": {"Regex": " {2,}"},
                 "content": " " | "\u2581" as content,
             }:
-                steps.append(Spaces(content))
+                steps.append(normalizers.Spaces(content))
             case _:
                 raise refused(json.file, "normalizer", values)
     return steps
 
 
-def _pre_tokenizer(json: TokenizerJson) -> Callable[[tf.Tensor], Words]:
+def _pre_tokenizer(
+    json: TokenizerJson,
+) -> Callable[[tf.Tensor], pre_tokenizers.Words]:
     steps = json.sequence("pre_tokenizer", "pretokenizers")
     splits = steps[:1] == [{"type": "WhitespaceSplit"}]
-    for values in steps[splits:][:1]:
-        match values:
-            case {"type": "BertPreTokenizer"}:
-                return Bert()
-            case {"type": "ByteLevel"} if values.get("use_regex", True):
-                if len(steps) == 1:
-                    return ByteLevel(add_prefix_space=json.adds_space)
-            case {"type": "Metaspace", "replacement": "\u2581"}:
-                scheme = values.get("prepend_scheme", "always")
-                is_usual = scheme == "always" and values.get("split", True)
-                if is_usual and values.get("add_prefix_space", True):
-                    if len(steps) == 1 + splits:
-                        return Metaspace(splits_at_white_space=splits)
+    match steps[splits:]:
+        case [{"type": "BertPreTokenizer"}]:
+            return pre_tokenizers.Bert()
+        case [{"type": "ByteLevel"} as step] if step.get("use_regex", True):
+            if not splits:
+                return pre_tokenizers.ByteLevel(json.adds_space)
+        case [{"type": "Metaspace", "replacement": "\u2581"} as step]:
+            scheme = step.get("prepend_scheme", "always")
+            is_usual = scheme == "always" and step.get("split", True)
+            if is_usual and step.get("add_prefix_space", True):
+                return pre_tokenizers.Metaspace(splits)
     raise refused(json.file, "pre_tokenizer", steps)
 
 
