@@ -70,6 +70,7 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
             "type": "Sequence",
             "pretokenizers": [{"type": "WhitespaceSplit"}, _META],
         },
+        "decoder": _META,
         "post_processor": _processor(0, 2, trims=False),
         "model": {"type": "Unigram", "unk_id": 3, "vocab": vocab},
     }
@@ -87,11 +88,12 @@ def _of_merges(file: Path) -> dict[str, Any]:
     names = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
     config = read_json(file.with_name(CONFIG), is_needed=False)
     adds_space = bool(config.get("add_prefix_space"))
-    byte_level = {"type": "ByteLevel", "add_prefix_space": adds_space}
+    byte_level = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
     return {
         "added_tokens": [_added(x, vocab[x]) for x in names],
         "normalizer": None,
-        "pre_tokenizer": byte_level | {"use_regex": True},
+        "pre_tokenizer": byte_level | {"add_prefix_space": adds_space},
+        "decoder": byte_level | {"add_prefix_space": True},
         "post_processor": _processor(vocab["<s>"], vocab["</s>"], trims=True),
         "model": {
             "type": "BPE",

@@ -12,7 +12,7 @@ from keras_bert.kinds.examples import IGNORED
 from keras_bert.kinds.fields import numbered
 from keras_bert.kinds.settings import SpanSettings
 from keras_bert.tasks.base import Row
-from keras_bert.text.packing import pack_segments
+from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.windows import WindowLayout, lay_out_windows
 from keras_bert.text.words import clean_text
@@ -96,13 +96,8 @@ def cut_windows(
     places = layout.places(tf.gather(ids.row_starts(), context_of_row))
     question_ids = tf.gather(question_ids, rows)
     # Each window fits, so nothing is truncated.
-    packed = pack_segments(
-        [question_ids, tf.gather(ids.values, places)],
-        max_seq_length=settings.max_seq_length,
-        cls_id=tokenizer.cls_id,
-        sep_id=tokenizer.sep_id,
-        settings=tokenizer.settings,
-    )
+    pack_ids = BertPreprocessor(tokenizer, settings.max_seq_length).pack_ids
+    packed = pack_ids([question_ids, tf.gather(ids.values, places)])
     num_before = 1 + question_ids.row_lengths() + num_separators
     before = tf.zeros_like(tf.ragged.range(num_before), tf.int32) - 1
 
