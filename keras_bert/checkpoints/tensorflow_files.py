@@ -3,14 +3,12 @@
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
-    TrackableObjectGraph,
-)
+from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
@@ -31,7 +29,7 @@ def read_tensorflow(prefix: str | Path) -> Arrays:
         shapes = reader.get_variable_to_shape_map()
         keys = {key: key for key in shapes}
         if _OBJECT_GRAPH in shapes:
-            keys = _variable_names(reader.get_tensor(_OBJECT_GRAPH))
+            keys = _variable_names(reader.get_tensor(_OBJECT_GRAPH), prefix)
 
     def read(key: str) -> np.ndarray:
         with _damage_named(prefix):
@@ -43,9 +41,7 @@ def read_tensorflow(prefix: str | Path) -> Arrays:
     }
 
 
-def write_tensorflow(
-    prefix: str | Path, stored: Mapping[str, StoredArray]
-) -> None:
+def write_tensorflow(prefix: str | Path, stored: Arrays) -> None:
     """Writes float32 arrays as variables of a TF1 checkpoint.
 
     Raises OSError if the disk is full.
@@ -65,14 +61,20 @@ def write_tensorflow(
         )
 
 
-def _variable_names(serialized: bytes) -> dict[str, str]:
-    graph = TrackableObjectGraph.FromString(serialized)
-    return {
-        attribute.full_name.removesuffix(":0"): attribute.checkpoint_key
-        for node in graph.nodes
-        for attribute in node.attributes
-        if not _TRAINING_STATE.search(attribute.checkpoint_key)
-    }
+def _variable_names(data: bytes, prefix: str | Path) -> dict[str, str]:
+    graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(data)
+    keys: dict[str, str] = {}
+    for attribute in (x for node in graph.nodes for x in node.attributes):
+        key = attribute.checkpoint_key
+        name = attribute.full_name.removesuffix(":0")
+        if _TRAINING_STATE.search(key):
+            continue
+        if keys.setdefault(name, key) != key:
+            raise InputError(
+                f"{prefix} has two variables with the name {name}, so it "
+                "holds more than one network; save the encoder alone."
+            )
+    return keys
 
 
 @contextlib.contextmanager
