@@ -4,13 +4,13 @@ import pytest
 from safetensors.numpy import save_file
 from small_checkpoint import write_checkpoint
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
-from keras_bert.checkpoints.resize.vocab import extend_vocab
+from keras_bert.checkpoints.resize.vocab import extend_vocab, trim_vocab
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import fill_mask
-from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import load_vocab
@@ -39,11 +39,7 @@ def test_all_parts_come_from_the_checkpoint(checkpoint, config):
     assert loaded.tokenizer(["The fox"]).to_list() == [[5, 9]]
 
 
-def test_what_does_not_fit_is_refused(checkpoint):
-    with pytest.raises(
-        InputError, match="^max_seq_length 17 is over the .* 16"
-    ):
-        load_pretrained(checkpoint, max_seq_length=17)
+def test_another_vocabulary_is_refused(checkpoint):
     with (checkpoint / "vocab.txt").open("a") as vocab:
         vocab.write("more\n")
     with pytest.raises(InputError, match="has 32 word pieces, but .* of 31"):
@@ -77,17 +73,6 @@ def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
         load_pretrained("runs/first")
 
 
-def test_swapped_arguments_are_recognized(checkpoint, config):
-    model = build_encoder(config)
-    for wrong in (model, 3):
-        with pytest.raises(
-            InputError, match="but must be a path; give the model first"
-        ):
-            load_checkpoint(checkpoint, wrong)
-    with pytest.raises(InputError, match="There is no checkpoint; give a path"):
-        load_checkpoint(model, None)
-
-
 def test_rows_that_no_word_piece_uses(checkpoint, config):
     """31 word pieces and 32 rows: the last one fills up a multiple of 8."""
     padded = dataclasses.replace(config, vocab_size=32)
@@ -103,30 +88,28 @@ def test_rows_that_no_word_piece_uses(checkpoint, config):
     (guesses,) = fill_mask(model, loaded.tokenizer, "a [MASK]", top_k=31)
     assert {piece for piece, _ in guesses} == set(loaded.tokenizer.vocab)
     assert sum(p for _, p in guesses) == pytest.approx(1)
+    figures = trim_vocab(checkpoint, checkpoint / "small", ["the fox"])
+    assert figures["vocab_size_before"] == 31
     extend_vocab(checkpoint, checkpoint / "new", words=["cats"])
     assert BertConfig.from_json(
         checkpoint / "new" / "bert_config.json"
     ).vocab_size == len(load_vocab(checkpoint / "new" / "vocab.txt"))
 
 
-def test_the_default_length_is_what_the_checkpoint_takes(
-    checkpoint, config, tmp_path
-):
-    """At most 128; transformers writes 1e30 for no limit."""
+def test_the_longest_sequence_that_the_checkpoint_takes(checkpoint, config):
     settings = checkpoint / "tokenizer_config.json"
-    for value, length in (
-        ("", 16),  # the positions of the network
-        (', "model_max_length": 12', 12),
-        (', "model_max_length": 1e30', 16),
-        (', "model_max_length": null', 16),
-        (', "max_len": 12', 12),  # as in transformers 2
-        (', "max_len": 12, "model_max_length": 14', 14),
+    for values, length in (
+        ("{}", 16),  # the positions of the network
+        ('{"model_max_length": null}', 16),
+        ('{"max_len": 12}', 12),  # as in transformers 2
+        ('{"max_len": 12, "model_max_length": 14}', 14),
     ):
-        settings.write_text(f'{{"do_lower_case": true{value}}}')
-        assert load_pretrained(checkpoint).preprocessor.max_seq_length == length
-    settings.write_text('{"model_max_length": "long"}')
-    with pytest.raises(InputError, match="is 'long', but must be a number"):
-        load_pretrained(checkpoint)
-    longer = dataclasses.replace(config, max_position_embeddings=130)
-    folder = write_checkpoint(tmp_path / "longer", longer)
-    assert load_pretrained(folder).preprocessor.max_seq_length == 128
+        settings.write_text(values)
+        assert Checkpoint.of(checkpoint).longest_sequence(config) == length
+
+
+def test_the_default_length_is_at_most_128(config, tmp_path):
+    for positions, length in ((130, 128), (19, 19)):
+        longer = dataclasses.replace(config, max_position_embeddings=positions)
+        folder = write_checkpoint(tmp_path / str(positions), longer)
+        assert load_pretrained(folder).preprocessor.max_seq_length == length

@@ -120,9 +120,8 @@ def keep_layers(
     chosen = [i for i in range(count) if i in numbers]
     if not numbers or numbers != chosen or bool in map(type, numbers):
         raise InputError(
-            f"layers is {layers!r}, but must be a list of different numbers in "
-            f"ascending order, from 0 to {count - 1}: {checkpoint} has {count} "
-            "layers."
+            f"layers is {layers!r}, but must be a list of numbers in ascending "
+            f"order, from 0 to {count - 1}: {checkpoint} has {count} layers."
         )
     if config.norm_placement == "before" or config.local_attention:
         raise InputError(
@@ -169,17 +168,16 @@ def write_checkpoint(
     arrays: Arrays,
     config: BertConfig,
     tokenizer: "BertTokenizer",
-    changed: Mapping[str, str] | None = None,
+    task: Mapping[str, str],
 ) -> None:
-    """Writes a folder in our own format, atomically.
+    """Writes a folder in our own format; it appears when it is complete.
 
-    `changed` maps the names of more text files to their texts. These files may
-    replace the tokenizer's files.
+    `task` is the text of a `task.json`, by its name; empty for no task.
     """
     texts = {
         "bert_config.json": config.to_json(),
         **tokenizer.sidecars(config.max_position_embeddings),
-        **(changed or {}),
+        **task,
     }
     with atomic_path(output_dir) as folder:
         folder.mkdir()

@@ -104,8 +104,8 @@ def extend_vocab(
     whole = read_checkpoint(checkpoint)
     tokenizer = whole[2]
     vocab = tokenizer.vocab
-    words = [word.strip() for word in map(vocab_learner.checked_line, words)]
-    words = list(filter(None, words))
+    words = [vocab_learner.checked_line(word).strip() for word in words]
+    words = [word for word in words if word]
     held_out: list[str] = []
     lines = _without(held_out, lines)
     if first := next(lines, None):
@@ -132,7 +132,6 @@ def extend_vocab(
         "vocab_size_after": len(vocab) + len(new),
     }
     if tokenizer.json:
-        counts = None
         num_words = sum(len(line.split()) for line in held_out)
     else:
         counts = vocab_learner.count_words(held_out, tokenizer.settings)
@@ -141,10 +140,7 @@ def extend_vocab(
         return figures
     figures["num_words"] = num_words
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
-        if counts is None:
-            per_piece = _count_ids(x, held_out)
-        else:
-            per_piece = vocab_learner.count_tokens(x, counts)
+        per_piece = _count_ids(x, held_out)
         figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
         figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
     return figures
@@ -162,7 +158,7 @@ def _extend_word_pieces(
     """
     vocab = tokenizer.vocab
     if words:
-        new = _pieces_of_list(words, tokenizer)
+        new = _pieces_of(words, tokenizer)
     else:
         counts = vocab_learner.count_words(lines, tokenizer.settings)
         new = choose_new_pieces(counts, vocab, config.num_new_pieces)
@@ -243,8 +239,7 @@ def trim_vocab(
     used = _count_ids(tokenizer, lines)
     if not used.any():
         raise InputError(
-            "The text has no word, so no piece would be kept; give the text "
-            "that the model will read."
+            "The text has no word, so no piece can be kept; give another text."
         )
     vocab = tokenizer.vocab
     special = {token.content for token in tokenizer.settings.added_tokens}
@@ -256,11 +251,8 @@ def trim_vocab(
         characters = {x for x in map(_without_mark, vocab) if len(x) == 1}
     if not config.keep_unseen_characters:
         characters &= set("".join(vocab[i] for i in np.flatnonzero(used)))
-    ids = {
-        i
-        for i, piece in enumerate(vocab)
-        if piece in special or _without_mark(piece) in characters
-    }
+    always = special | {x for x in vocab if _without_mark(x) in characters}
+    ids = {i for i, piece in enumerate(vocab) if piece in always}
     size = config.vocab_size or len(vocab)
     if size < len(ids):
         raise InputError(
@@ -274,10 +266,7 @@ def trim_vocab(
     kept = {vocab[i]: [i] for i in sorted(ids)}
     trimmed = tokenizer.with_vocab(tuple(kept))
     _write(output_dir, whole, trimmed, [*kept.values()])
-    return {
-        "vocab_size_before": whole[1].vocab_size,
-        "vocab_size_after": len(kept),
-    }
+    return {"vocab_size_before": len(vocab), "vocab_size_after": len(kept)}
 
 
 def _count_ids(tokenizer: "BertTokenizer", lines: Iterable[str]) -> np.ndarray:
@@ -308,9 +297,7 @@ def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
             held_out.append(line)
 
 
-def _pieces_of_list(
-    words: Sequence[str], tokenizer: "BertTokenizer"
-) -> list[str]:
+def _pieces_of(words: Sequence[str], tokenizer: "BertTokenizer") -> list[str]:
     """Returns the words, cleaned as in a text, that are not yet pieces.
 
     Raises InputError if the tokenizer splits an entry into several words.
@@ -322,8 +309,7 @@ def _pieces_of_list(
     for word, row in zip(words, rows, strict=True):
         if "\ufffd" in word:
             raise InputError(
-                f"{word!r} has a character that is not UTF-8; convert the "
-                "list of words to UTF-8."
+                f"{word!r} has a character that is not UTF-8; convert it."
             )
         if len(row) != 1:
             raise InputError(
@@ -341,17 +327,15 @@ def _write(
     tokenizer: "BertTokenizer",
     sources: list[list[int]],
 ) -> None:
-    """Writes a checkpoint whose pieces are those of another tokenizer.
+    """Writes a checkpoint with the pieces of another tokenizer.
 
     The row of a new piece is the mean of the old rows with the ids in its
     `sources`. A row with one source is copied bit for bit.
     """
     arrays, config, _, task = whole
-    arrays = arrays | {
-        path: _resized(arrays[path], axis, sources)
-        for path, axis in _AXES.items()
-        if path in arrays
-    }
+    for path, axis in _AXES.items():
+        if path in arrays:
+            arrays[path] = _resized(arrays[path], axis, sources)
     config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
     write_checkpoint(output_dir, arrays, config, tokenizer, task)
 

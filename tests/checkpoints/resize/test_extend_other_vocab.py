@@ -1,7 +1,6 @@
 """Pieces are added to SentencePiece and to byte-level BPE."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -15,21 +14,21 @@ from keras_bert.checkpoints.resize.vocab import (
     extend_vocab,
 )
 from keras_bert.errors import InputError
-
-WORDS = "embeddings/word_embeddings"
-NAMES = ["roberta", "xlm_roberta"]
+from keras_bert.text.joined_pieces import join_words
 
 
-@pytest.fixture(params=NAMES)
-def pretrained(request, config, shared, tmp_path):
+@pytest.fixture(scope="module", params=["roberta", "xlm_roberta"])
+def pretrained(request, config, shared, tmp_path_factory):
+    """A checkpoint's folder and its tokenizer."""
     source = shared / "golden/other_tokenizers" / request.param
-    size = load_tokenizer(source).vocab_size
-    small = dataclasses.replace(config, vocab_size=size)
-    folder = write_checkpoint(tmp_path / "pretrained", small)
+    tokenizer = load_tokenizer(source)
+    small = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
+    folder = tmp_path_factory.mktemp("m") / "pretrained"
+    write_checkpoint(folder, small)
     (folder / "vocab.txt").unlink()
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).write_bytes((source / name).read_bytes())
-    return folder
+    return folder, tokenizer
 
 
 def _pieces(tokenizer, text):
@@ -37,9 +36,10 @@ def _pieces(tokenizer, text):
 
 
 def test_reviews_become_shorter(pretrained, reviews, tmp_path):
+    folder, old = pretrained
     reviews = reviews[:2000]
     figures = extend_vocab(
-        pretrained,
+        folder,
         tmp_path / "new",
         reviews,
         config=ExtendVocabConfig(num_new_pieces=100),
@@ -52,7 +52,7 @@ def test_reviews_become_shorter(pretrained, reviews, tmp_path):
     assert after < 0.97 * before
     assert figures["unknown_words_before"] == figures["unknown_words_after"]
     # The ids are those of the package tokenizers, and nothing is lost.
-    old, new = (load_tokenizer(x) for x in (pretrained, tmp_path / "new"))
+    new = load_tokenizer(tmp_path / "new")
     assert new.vocab[: len(old.vocab)] == old.vocab
     peer = tokenizers.Tokenizer.from_file(
         str(tmp_path / "new" / "tokenizer.json")
@@ -67,38 +67,34 @@ def test_reviews_become_shorter(pretrained, reviews, tmp_path):
 
 
 def test_a_word_becomes_one_piece(pretrained, tmp_path):
-    extend_vocab(pretrained, tmp_path / "new", words=["keratinocyte"])
-    old, new = (load_tokenizer(x) for x in (pretrained, tmp_path / "new"))
+    folder, old = pretrained
+    extend_vocab(folder, tmp_path / "new", words=["keratinocyte"])
+    new = load_tokenizer(tmp_path / "new")
     text = "the keratinocyte is there"
     parts = _pieces(old, text)
     pieces = _pieces(new, text)
     assert len(pieces) == 4 and pieces[1][1:] == "keratinocyte"
     assert pieces[0] == parts[0] and pieces[2:] == parts[-2:]
-    arrays = [
-        load_file(x / "model.safetensors")[WORDS]
-        for x in (pretrained, tmp_path / "new")
-    ]
-    ids = [old.vocab.index(x) for x in parts[1:-2]]
-    place = new.vocab.index(pieces[1])
-    np.testing.assert_allclose(
-        arrays[1][place], arrays[0][ids].mean(0), rtol=1e-6
+    before, after = (
+        load_file(x / "model.safetensors")["embeddings/word_embeddings"]
+        for x in (folder, tmp_path / "new")
     )
-    np.testing.assert_array_equal(arrays[1][: len(old.vocab)], arrays[0])
+    ids = [old.vocab.index(x) for x in parts[1:-2]]
+    row = after[new.vocab.index(pieces[1])]
+    np.testing.assert_allclose(row, before[ids].mean(0), rtol=1e-6)
+    np.testing.assert_array_equal(after[: len(old.vocab)], before)
     # All other texts are read as before.
     for text in ("keratin and the cytes", "kera tino cyte", "Keratinocyte"):
         assert _pieces(new, text) == _pieces(old, text)
 
 
-def test_what_is_not_a_word(pretrained, tmp_path):
+def test_what_is_not_a_word(pretrained):
+    _, tokenizer = pretrained
+    is_bpe = tokenizer.json.model["type"] == "BPE"
     for word in ("two words", "it's", "a1"):
         with pytest.raises(InputError, match="is not one word; give one word"):
-            extend_vocab(pretrained, tmp_path / "new", words=[word])
-    values = json.loads((pretrained / "tokenizer.json").read_text("utf-8"))
-    if values["model"]["type"] == "Unigram":  # BPE knows all bytes
+            join_words(tokenizer, [word], in_pairs=is_bpe)
+    if not is_bpe:  # BPE knows all bytes
         with pytest.raises(InputError, match="the tokenizer does not know"):
-            extend_vocab(
-                pretrained, tmp_path / "new", words=["keratin", "\u16a0\u16a2"]
-            )
-    with pytest.raises(InputError, match="has a piece for every given word"):
-        extend_vocab(pretrained, tmp_path / "new", words=["the"])
-    assert not (tmp_path / "new").exists()
+            join_words(tokenizer, ["keratin", "\u16a0\u16a2"], in_pairs=False)
+    assert join_words(tokenizer, ["the"], in_pairs=is_bpe) == {}
