@@ -17,6 +17,9 @@ from typing import Any
 
 from keras_bert.io.paths import is_remote
 
+# The names of objects, each with a text that changes with the object.
+Objects = tuple[tuple[str, str], ...]
+
 MARKER = "_PARTIAL"
 # Limits the disk space. A copy is read before the next copies are made.
 _MAX_COPIES = 4
@@ -138,7 +141,7 @@ def brief_copy(folder: Path) -> Iterator[Path]:
 
 
 def _whole(
-    copied: Callable[[Path, tuple], TemporaryFolder],
+    copied: Callable[[Path, Objects], TemporaryFolder],
     folder: Path,
     names: Iterable[str] | None = None,
 ) -> TemporaryFolder:
@@ -151,17 +154,14 @@ def _whole(
             return copy
 
 
-def _objects(
-    folder: Any, names: tuple[str, ...] | None
-) -> tuple[tuple[str, str], ...]:
-    """Returns each object with a text that changes when it is replaced."""
+def _objects(folder: Any, names: tuple[str, ...] | None) -> Objects:
     if names is None:
         return tuple(file_states(folder).items())
     info = folder.fs.info
     return tuple((x, str(info(f"{folder.path}/{x}"))) for x in sorted(names))
 
 
-def _copied(folder: Any, objects: tuple) -> TemporaryFolder:
+def _copied(folder: Any, objects: Objects) -> TemporaryFolder:
     copy = TemporaryFolder()
     # Error messages then name the bucket and the folder.
     copy.path /= folder.path.lstrip("/")

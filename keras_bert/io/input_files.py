@@ -37,14 +37,11 @@ def expand_globs(patterns: str | Path) -> list[str]:
     return files
 
 
-def check_is_no_input(
-    output_file: str | Path, files: Iterable[str | Path]
-) -> None:
+def check_is_no_input(output: str | Path, files: Iterable[str | Path]) -> None:
     """Raises InputError if a file to write is one of the files to read."""
-    output = _whole_path(output_file)
-    if output in map(_whole_path, files):
+    if _whole_path(output) in map(_whole_path, files):
         raise InputError(
-            f"The output file {output_file} is also an input file and would be "
+            f"The output file {output} is also an input file and would be "
             "overwritten; give another name."
         )
 
@@ -97,8 +94,7 @@ def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
         if not number and "\r" in line[:-1] and not line.endswith("\n"):
             raise InputError(
                 f"The lines of {file or 'the input'} end with CR alone, so "
-                "they would be one line; save the file with LF or CR LF line "
-                "endings."
+                "they would be one line; save the file with LF or CR LF."
             )
         yield line
 

@@ -12,8 +12,7 @@ def weights_by_path(model: Any) -> dict[str, Any]:
     for path, count in counts.most_common(1):
         if count > 1:
             raise InputError(
-                f"{count} weights of the network have the path {path}, but "
-                "each path in a checkpoint holds one weight; give their "
-                "layers different names."
+                f"{count} weights of the network have the path {path}, but one "
+                "path holds one weight; give their layers different names."
             )
     return {weight.path: weight for weight in model.weights}

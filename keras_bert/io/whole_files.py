@@ -147,9 +147,7 @@ def check_is_not_folder(path: str | Path) -> None:
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
 
 
-def read_json(
-    file: Path, of_type: type = dict, *, is_needed: bool = True
-) -> Any:
+def read_json(file: Path, form: type = dict, *, is_needed: bool = True) -> Any:
     """Returns the object or list in a JSON file.
 
     If the file is not needed and missing, the object or list is empty.
@@ -160,7 +158,7 @@ def read_json(
     """
     if not file.is_file():
         if not is_needed:
-            return of_type()
+            return form()
         raise FileNotFoundError(
             f"{file} is missing; copy the whole folder of the model again."
         )
@@ -170,8 +168,8 @@ def read_json(
         raise InputError(
             f"{file} is not JSON ({error}); copy it again."
         ) from error
-    if not isinstance(values, of_type):
-        what = "an object" if of_type is dict else "a list"
+    if not isinstance(values, form):
+        what = "an object" if form is dict else "a list"
         raise InputError(f"{file} is not {what}; copy it again.")
     return values
 
@@ -199,18 +197,16 @@ def to_json(values: Any) -> str:
 
 
 @contextlib.contextmanager
-def full_disk_named(
-    path: str | Path, error_type: type[Exception]
-) -> Iterator[None]:
+def full_disk_named(path: str | Path, error: type[Exception]) -> Iterator[None]:
     """Turns a library's own error about a full disk into an OSError."""
     try:
         yield
-    except error_type as error:
-        reason = str(error).splitlines()[0]
+    except error as cause:
+        reason = str(cause).splitlines()[0]
         raise OSError(
             f"Cannot write {path} ({reason}); free some disk space and run "
             "the same command again."
-        ) from error
+        ) from cause
 
 
 @contextlib.contextmanager

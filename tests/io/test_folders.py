@@ -2,7 +2,6 @@
 
 import contextlib
 
-import pytest
 from store_kills import Killed, killed_before
 
 from keras_bert.io.folders import MARKER, claim_folder
@@ -32,32 +31,6 @@ def _contents(folder):
 
 def _whole(text):
     return {"a": text, "b": text}
-
-
-def test_a_file_is_one_object(remote):
-    with atomic_path(remote / "file.txt") as path:
-        path.write_text("new")
-        assert not (remote / "file.txt").exists()
-    assert (remote / "file.txt").read_text() == "new"
-    assert [p.name for p in remote.iterdir()] == ["file.txt"]
-
-
-def test_a_failure_keeps_the_old_file(remote):
-    (remote / "file.txt").write_text("old")
-    with pytest.raises(RuntimeError), atomic_path(remote / "file.txt") as path:
-        path.write_text("half")
-        raise RuntimeError
-    assert (remote / "file.txt").read_text() == "old"
-
-
-def test_a_file_does_not_replace_a_folder(remote):
-    _write(remote, "old")
-    with (
-        pytest.raises(IsADirectoryError, match="is a folder; give the name"),
-        atomic_path(remote) as path,
-    ):
-        path.touch()
-    assert _contents(remote) == _whole("old")
 
 
 def test_a_folder_that_others_copied_is_whole(remote):

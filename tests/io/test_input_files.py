@@ -8,15 +8,21 @@ from keras_bert.io.input_files import (
     expand_globs,
     open_text,
 )
+from keras_bert.io.whole_files import atomic_path
 
 
-def test_globs_are_expanded_in_order(tmp_path):
+def test_globs_and_gzip(folder):
     for name in ("c.txt", "b.gz", "a.gz"):
-        (tmp_path / name).touch()
-    files = expand_globs(f"{tmp_path}/c.txt, {tmp_path}/*.gz")
-    assert files == [f"{tmp_path}/{name}" for name in ("c.txt", "a.gz", "b.gz")]
+        with atomic_path(folder / name) as path:
+            line = b"a\xff\r\n"
+            path.write_bytes(gzip.compress(line) if "gz" in name else line)
+    files = expand_globs(f"{folder}/c.txt, {folder}/*.gz")
+    assert files == [f"{folder}/{name}" for name in ("c.txt", "a.gz", "b.gz")]
+    for file in files:
+        with open_text(file, errors="replace", newline="\n") as lines:
+            assert list(lines) == ["a\ufffd\r\n"]
     with pytest.raises(FileNotFoundError, match="No file matches"):
-        expand_globs(f"{tmp_path}/*.csv")
+        expand_globs(f"{folder}/*.csv")
 
 
 def test_an_existing_name_is_no_glob(tmp_path):

@@ -1,4 +1,3 @@
-import gzip
 import os
 import pickle
 from pathlib import Path
@@ -9,7 +8,6 @@ import upath
 
 from keras_bert.errors import InputError
 from keras_bert.io.folders import local_copy
-from keras_bert.io.input_files import expand_globs, open_text
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import atomic_path
 
@@ -75,20 +73,6 @@ def test_a_path_that_cannot_be_written_is_named(remote, monkeypatch):
         atomic_path(remote / "a") as path,
     ):
         path.touch()
-
-
-def test_globs_and_gzip_of_a_store(remote):
-    for name in ("c.txt", "b.gz", "a.gz"):
-        with atomic_path(remote / name) as path:
-            line = b"a\xff\r\n"
-            path.write_bytes(gzip.compress(line) if "gz" in name else line)
-    files = expand_globs(f"{remote}/c.txt, {remote}/*.gz")
-    assert files == [f"{remote}/{name}" for name in ("c.txt", "a.gz", "b.gz")]
-    for file in files:
-        with open_text(file, errors="replace", newline="\n") as lines:
-            assert list(lines) == ["a\ufffd\r\n"]
-    with pytest.raises(FileNotFoundError, match="No file matches"):
-        expand_globs(f"{remote}/*.csv")
 
 
 def test_a_copy_is_made_once_and_anew_after_a_change(remote):

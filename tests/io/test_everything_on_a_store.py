@@ -1,1 +1,0 @@
-"""The parts of the package read from a store and write to it."""
