@@ -91,7 +91,7 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     """Returns the arrays of the base model with the adapters merged in.
 
     `arrays` are the adapters and heads in `file`. Raises InputError if the base
-    model is missing, or its weights are not those of the training.
+    model is missing, or has other weights than in the training.
     """
     base = BaseModel.beside(file)
     try:

@@ -6,7 +6,7 @@ A checkpoint is searched for once, and each of its files is read once.
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from absl import logging
 
@@ -38,28 +38,27 @@ class Checkpoint:
     place: str | Path
     file: Path
 
-    @classmethod
-    def of(cls, checkpoint: "str | Path | Checkpoint") -> Self:
+    @staticmethod
+    def of(checkpoint: "str | Path | Checkpoint") -> "Checkpoint":
         """Finds a checkpoint; returns a `Checkpoint` as it is.
 
         Raises FileNotFoundError if there is none.
         """
-        if isinstance(checkpoint, cls):
+        if isinstance(checkpoint, Checkpoint):
             return checkpoint
-        assert not isinstance(checkpoint, Checkpoint)
-        return cls(checkpoint, find_weights(checkpoint))
+        return Checkpoint(checkpoint, find_weights(checkpoint))
 
-    @classmethod
-    def of_tokenizer(cls, checkpoint: "str | Path | Checkpoint") -> Self:
-        """Finds a checkpoint, or a folder with a tokenizer and no weights."""
+    @staticmethod
+    def of_tokenizer(checkpoint: "str | Path | Checkpoint") -> "Checkpoint":
+        """Like `of`, also for a folder with a tokenizer and no weights."""
         try:
-            return cls.of(checkpoint)
+            return Checkpoint.of(checkpoint)
         except FileNotFoundError:
             assert not isinstance(checkpoint, Checkpoint)
             file = vocab_in(to_path(checkpoint))
             if file is None:
                 raise
-            return cls(checkpoint, file)
+            return Checkpoint(checkpoint, file)
 
     @property
     def folder(self) -> Path:
@@ -94,8 +93,7 @@ class Checkpoint:
         if not files:
             raise FileNotFoundError(
                 f"{self.folder} has neither bert_config.json nor config.json; "
-                "copy the config of the checkpoint there, or give a "
-                "bert_config."
+                "copy the checkpoint's config there, or give a bert_config."
             )
         is_of_hub = is_huggingface_file(self.file)
         if is_of_hub:
@@ -182,3 +180,6 @@ class Checkpoint:
             )
         # Without a limit, transformers writes 1e30.
         return int(min(limit for limit in [length, *limits] if limit))
+
+
+AnyCheckpoint = str | Path | Checkpoint

@@ -1,6 +1,6 @@
 """The names of a family's weights in transformers <-> BERT's names."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from types import ModuleType
 
 import numpy as np
@@ -33,10 +33,7 @@ _TABLES: dict[str, ModuleType] = {
 }
 _HEADS = {"MaskedLM", "SequenceClassification", "TokenClassification"}
 _MORE_HEADS = {"MultipleChoice", "QuestionAnswering"}
-_OF_ENCODER = (
-    *("embeddings.", "embeddings_project.", "encoder.", "final_norm."),
-    "pooler.",
-)
+_OF_ENCODER = ("embeddings", "encoder.", "final_norm.", "pooler.")
 
 
 def without_prefix(name: str, family: str) -> str:
@@ -52,10 +49,7 @@ def without_prefix(name: str, family: str) -> str:
 
 
 def to_bert_names(
-    stored: Mapping[str, StoredArray],
-    source: str,
-    family: str,
-    architectures: Collection[str],
+    stored: Arrays, source: str, family: str, architectures: Collection[str]
 ) -> Arrays:
     """Renames a family's tensors to BERT's names, and splits joined tensors.
 
@@ -102,7 +96,7 @@ def to_bert_names(
 
 
 def from_bert_names(
-    arrays: Mapping[str, StoredArray], family: str, architecture: str
+    arrays: Arrays, family: str, architecture: str
 ) -> tuple[Arrays, str]:
     """Renames BERT's tensors for a family; returns them and the class name.
 
@@ -126,10 +120,7 @@ def from_bert_names(
             new = table.PREFIX + new
         new = (new + end).replace("{i}", number)
         parts.setdefault(new, {})[i] = array
-    joined = {
-        name: _joined([x for _, x in sorted(found.items())])
-        for name, found in parts.items()
-    }
+    joined = {name: _joined(found) for name, found in parts.items()}
     begin = FAMILIES[family].class_name
     return joined, begin + architecture.removeprefix("Bert")
 
@@ -148,18 +139,13 @@ def _check_has_class(family: str, head: str) -> None:
 def _part_of(array: StoredArray, part: int, count: int) -> StoredArray:
     if count == 1:
         return array
-    rows = array.shape[0] // count
-    return StoredArray(
-        (rows, *array.shape[1:]),
-        lambda: array.read()[part * rows : (part + 1) * rows],
-    )
+    shape = (array.shape[0] // count, *array.shape[1:])
+    return StoredArray(shape, lambda: np.split(array.read(), count)[part])
 
 
-def _joined(parts: list[StoredArray]) -> StoredArray:
+def _joined(found: dict[int, StoredArray]) -> StoredArray:
+    parts = [found[i] for i in sorted(found)]
     if len(parts) == 1:
         return parts[0]
-    rows = sum(part.shape[0] for part in parts)
-    return StoredArray(
-        (rows, *parts[0].shape[1:]),
-        lambda: np.concatenate([part.read() for part in parts]),
-    )
+    shape = (sum(x.shape[0] for x in parts), *parts[0].shape[1:])
+    return StoredArray(shape, lambda: np.concatenate([x.read() for x in parts]))

@@ -48,15 +48,9 @@ def find_weights(checkpoint: str | Path) -> Path:
             f"There is no checkpoint; give a path, {SCHEME}owner/name or "
             f"{' or '.join(SHIPPED)}, the models in this package."
         )
-    if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
-        raise InputError(
-            f"The checkpoint is of type {type(checkpoint).__name__}, but must "
-            "be a path; give the model first and the path second."
-        )
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
-    path = to_path(checkpoint)
-    path = shipped_folder(checkpoint) or path
+    path = shipped_folder(checkpoint) or to_path(checkpoint)
     if path.is_file() and path.name.endswith(_FILES):
         return path
     if path.name:
@@ -105,9 +99,8 @@ def _weight_folders(path: Path) -> tuple[Path, Path]:
     name = str(first.get("type", "Transformer"))
     if not name.endswith(("Transformer", "BERT")):
         raise InputError(
-            f"{path} is a sentence-transformers model whose network is "
-            f"{name}, but this package reads only Transformer; choose another "
-            "model."
+            f"{path} is a sentence-transformers model whose network is {name}, "
+            "but this package reads only Transformer; choose another model."
         )
     return path, path / str(first.get("path", "0_Transformer"))
 

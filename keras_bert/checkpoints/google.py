@@ -52,12 +52,11 @@ _GARDEN = {
     "masked_lm/output_bias": "cls/predictions/output_bias/bias",
     "next_sentence/dense": "predictions/transform/logits",
 }
-_TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
+# The state of the optimizer.
+_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
-def from_google(
-    stored: Mapping[str, names.StoredArray], source: str
-) -> names.Arrays:
+def from_google(stored: names.Arrays, source: str) -> names.Arrays:
     """Renames a checkpoint's weights to ours; leaves the optimizer's out.
 
     Raises InputError if a variable does not belong to BERT; `source` names the
@@ -69,15 +68,13 @@ def from_google(
         arrays = names.to_paths(plain, names.weight_names(_GARDEN), source)
         return {path: _merge_heads(path, a) for path, a in arrays.items()}
     weights = {
-        name: array
-        for name, array in stored.items()
-        if not _TRAINING_STATE.fullmatch(name)
+        x: array for x, array in stored.items() if not _STATE.fullmatch(x)
     }
     heads = stored_heads(weights, "google", "output_weights")
     return names.to_paths(weights, _table(heads), source)
 
 
-def to_google(arrays: Mapping[str, names.StoredArray]) -> names.Arrays:
+def to_google(arrays: names.Arrays) -> names.Arrays:
     """Renames our weights to the names in google-research/bert.
 
     Raises InputError for a head that google-research/bert does not have.

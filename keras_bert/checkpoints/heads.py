@@ -1,12 +1,12 @@
 """Heads on the encoder, and what other formats call them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from absl import logging
 
-from keras_bert.checkpoints.names import Arrays, StoredArray
+from keras_bert.checkpoints.names import Arrays
 
 # The parts of the encoder; all other parts are heads. A checkpoint may have
 # fewer or more heads than the model: each task has its own heads, and an
@@ -99,10 +99,7 @@ def heads_of(paths: Iterable[str]) -> set[str]:
 
 
 def stored_heads(
-    stored: Mapping[str, StoredArray],
-    form: str,
-    kernel: str,
-    architectures: Collection[str] = (),
+    stored: Arrays, form: str, kernel: str, architectures: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns the output layers in a file: our path -> the name in the file.
 
@@ -136,7 +133,7 @@ def is_left_out(path: str) -> bool:
     return is_known or path.startswith(GENERATOR)
 
 
-def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
+def without_left_out(arrays: Arrays) -> Arrays:
     """Returns the arrays without the heads of our own format, and warns."""
     left_out = set(filter(is_left_out, heads_of(arrays)))
     if left_out:
@@ -167,8 +164,6 @@ def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
     return {**arrays, **added}
 
 
-def without_heads(
-    arrays: Mapping[str, StoredArray], heads: Collection[str]
-) -> Arrays:
+def without_heads(arrays: Arrays, heads: Collection[str]) -> Arrays:
     """Returns the arrays that belong to none of these heads."""
     return {p: a for p, a in arrays.items() if p.split("/")[0] not in heads}

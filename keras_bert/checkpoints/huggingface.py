@@ -1,6 +1,7 @@
 """Names of weights in Hugging Face transformers, and its config.json."""
 
 import dataclasses
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,6 @@ from keras_bert.checkpoints.heads import (
 from keras_bert.checkpoints.names import (
     Arrays,
     Name,
-    StoredArray,
     to_names,
     to_paths,
     weight_names,
@@ -74,21 +74,15 @@ _ARCHITECTURES = {
     ("replaced_tokens",): "BertForPreTraining",
     ("next_sentence",): "BertForNextSentencePrediction",
 }
-# Without an architecture in config.json, a `classifier` classifies whole texts.
-_DEFAULT_ARCHITECTURE = "BertForSequenceClassification"
 
 
-def is_huggingface(names: Mapping[str, StoredArray]) -> bool:
+def is_huggingface(names: Arrays) -> bool:
     """Returns whether names are Hugging Face's (dots), not ours (slashes)."""
     return not any("/" in name for name in names)
 
 
 def from_huggingface(
-    stored: Mapping[str, StoredArray],
-    source: str,
-    *,
-    family: str,
-    architectures: Collection[str],
+    stored: Arrays, source: str, family: str, architectures: Collection[str]
 ) -> Arrays:
     """Renames the tensors of a model that transformers saved to our paths.
 
@@ -110,25 +104,15 @@ def from_huggingface(
         # transformers saves one of the two if they are the same.
         if copy and copy.equals(plain.setdefault(original, copy)):
             del plain[name]
-    heads = stored_heads(
-        plain,
-        "huggingface",
-        ".weight",
-        architectures or (_DEFAULT_ARCHITECTURE,),
-    )
+    architectures = architectures or ["BertForSequenceClassification"]
+    heads = stored_heads(plain, "huggingface", ".weight", architectures)
     return to_paths(plain, _table(heads | _DECODER), source, family)
 
 
-def _without_prefixes(
-    stored: Mapping[str, StoredArray], source: str, family: str
-) -> Arrays:
+def _without_prefixes(stored: Arrays, source: str, family: str) -> Arrays:
     """Returns the tensors under the names in a new file of the encoder."""
-    prefix = ""
-    while more := [
-        x
-        for x in _PREFIXES
-        if stored and all(name.startswith(prefix + x) for name in stored)
-    ]:
+    prefix, common = "", os.path.commonprefix(list(stored))
+    while more := [x for x in _PREFIXES if common.startswith(prefix + x)]:
         prefix += more[0]
     plain: Arrays = {}
     full_names: dict[str, str] = {}
@@ -155,9 +139,7 @@ def has_untied_decoder(paths: Iterable[str]) -> bool:
     return not {UNTIED_DECODER, UNTIED_BIAS}.isdisjoint(paths)
 
 
-def to_huggingface(
-    arrays: Mapping[str, StoredArray], family: str
-) -> tuple[Arrays, str]:
+def to_huggingface(arrays: Arrays, family: str) -> tuple[Arrays, str]:
     """Renames our weights; returns them and the name of the architecture.
 
     Raises InputError if transformers has no model with these heads.
@@ -199,8 +181,7 @@ def to_huggingface_config(
     """
     if config.directionality != "bidi":
         raise InputError(
-            "A left-to-right BERT has no counterpart in transformers; keep "
-            "it in another format."
+            "transformers has no left-to-right BERT; choose another format."
         )
     values = huggingface_values(dataclasses.asdict(config))
     if labels:

@@ -41,11 +41,8 @@ def read_keras(file: Path) -> Arrays:
             f"Keras cannot load {file} ({_first_line(error)}); first import "
             "the module that defines its custom layers, or save it again."
         ) from error
-    return {
-        path: array
-        for path, array in arrays_of(network).items()
-        if "/lora_kernel_" not in path
-    }
+    arrays = arrays_of(network)
+    return {x: y for x, y in arrays.items() if "/lora_kernel_" not in x}
 
 
 def arrays_of(network: "keras.Model") -> Arrays:
@@ -81,11 +78,8 @@ def config_of_network(network: "keras.Model") -> BertConfig:
 def _config(values: Any, source: str) -> BertConfig:
     """Returns the BertConfig that the configs of the layers describe."""
     tables = dict(_layers(values, "BertEmbeddings"))
-    blocks = {
-        name: block
-        for name, block in _layers(values, "EncoderBlock")
-        if not name.startswith(GENERATOR)
-    }
+    blocks = dict(_layers(values, "EncoderBlock"))
+    blocks = {x: y for x, y in blocks.items() if not x.startswith(GENERATOR)}
     names = {f"layer_{i}" for i in range(len(blocks))}
     configs = {
         BertConfig(
@@ -114,8 +108,7 @@ def _config(values: Any, source: str) -> BertConfig:
         raise InputError(
             f"{source} is not a network of keras_bert.models: it has "
             f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks, or "
-            "their settings differ; give a network from one of the build_* "
-            "functions."
+            "their settings differ; give a network from a build_* function."
         )
     return configs.pop()
 

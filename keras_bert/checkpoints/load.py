@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from absl import logging
 
-from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from keras_bert.checkpoints.heads import (
     POOLERS,
     heads_of,
@@ -30,10 +30,7 @@ _ASK_LABELS = (
 
 
 def load_checkpoint(
-    model: "keras.Model",
-    checkpoint: str | Path | Checkpoint,
-    *,
-    new_head: bool = False,
+    model: "keras.Model", checkpoint: AnyCheckpoint, *, new_head: bool = False
 ) -> None:
     """Loads weights into an encoder or a model with any head.
 
@@ -79,10 +76,7 @@ def load_checkpoint(
 
 
 def load_to_train(
-    model: "keras.Model",
-    checkpoint: str | Path | Checkpoint,
-    *,
-    new_head: bool = False,
+    model: "keras.Model", checkpoint: AnyCheckpoint, *, new_head: bool = False
 ) -> None:
     """Like `load_checkpoint`, without a warning about absent heads."""
     _, absent = _load(model, checkpoint, new_head)
@@ -91,9 +85,7 @@ def load_to_train(
         logging.info("Training starts with random weights in the %s.", heads)
 
 
-def load_whole(
-    model: "keras.Model", checkpoint: str | Path | Checkpoint
-) -> None:
+def load_whole(model: "keras.Model", checkpoint: AnyCheckpoint) -> None:
     """Like `load_checkpoint`, but no head may be absent."""
     file, absent = _load(model, checkpoint)
     if absent:
@@ -104,9 +96,7 @@ def load_whole(
 
 
 def _load(
-    model: "keras.Model",
-    checkpoint: str | Path | Checkpoint,
-    new_head: bool = False,
+    model: "keras.Model", checkpoint: AnyCheckpoint, new_head: bool = False
 ) -> tuple[Path, set[str]]:
     """Loads the weights; returns their file and the heads that it lacks."""
     checkpoint = Checkpoint.of(checkpoint)
@@ -117,8 +107,7 @@ def _load(
     if has_untied_decoder(arrays) and "masked_lm" in heads_of(weights):
         raise InputError(
             f"The masked-LM head of {file} has a decoder that differs from the "
-            "word embeddings and the output bias, which this model uses; load "
-            "only the encoder."
+            "word embeddings and the output bias; load only the encoder."
         )
     missing = weights.keys() - arrays.keys()
     unused = arrays.keys() - weights.keys()
@@ -134,9 +123,8 @@ def _load(
                 f"{file} {what} {wrong[0]} ({len(wrong)} in all); {_ASK}"
             )
     # The encoder comes first: an error there shows that the config is wrong.
-    loaded = sorted(
-        weights.keys() & arrays.keys(), key=lambda x: (len(heads_of([x])), x)
-    )
+    loaded = sorted(weights.keys() & arrays.keys())
+    loaded.sort(key=lambda path: len(heads_of([path])))
     for path in loaded:
         if tuple(weights[path].shape) != arrays[path].shape:
             is_output = heads_of([path]) - POOLERS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from keras_bert.checkpoints.find import SHIPPED
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import find_vocab, load_tokenizer
@@ -53,7 +53,7 @@ class PretrainedModel:
 
 
 def load_pretrained(
-    checkpoint: str | Path | Checkpoint,
+    checkpoint: AnyCheckpoint,
     *,
     max_seq_length: int | None = None,
     vocab_file: str | Path | None = None,
@@ -103,7 +103,7 @@ def load_pretrained(
 
 
 def load_config_and_tokenizer(
-    checkpoint: str | Path | Checkpoint | None,
+    checkpoint: AnyCheckpoint | None,
     *,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from keras_bert.checkpoints.sentence_transformers import transformer_file
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
@@ -22,7 +22,7 @@ _CASE_IN_NAME = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
 
 
 def load_tokenizer(
-    checkpoint: str | Path | Checkpoint | None = None,
+    checkpoint: AnyCheckpoint | None = None,
     *,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
@@ -74,8 +74,7 @@ def load_tokenizer(
 
 
 def find_vocab(
-    checkpoint: str | Path | Checkpoint | None,
-    vocab_file: str | Path | None = None,
+    checkpoint: AnyCheckpoint | None, vocab_file: str | Path | None = None
 ) -> str | Path:
     """Returns the given vocabulary, or else the one beside the weights.
 
@@ -96,7 +95,7 @@ def find_vocab(
 
 
 def resolve_tokenizer_settings(
-    checkpoint: str | Path | Checkpoint | None,
+    checkpoint: AnyCheckpoint | None,
     vocab_file: str | Path,
     do_lower_case: bool | None = None,
     special_tokens_in_text: bool | None = None,
@@ -145,7 +144,7 @@ def resolve_tokenizer_settings(
     return settings
 
 
-def tokenizer_values(checkpoint: str | Path | Checkpoint) -> dict[str, Any]:
+def tokenizer_values(checkpoint: AnyCheckpoint) -> dict[str, Any]:
     """Returns the fields of `TokenizerSettings` that a checkpoint sets.
 
     They are in the files beside its weights, or follow from "cased" or

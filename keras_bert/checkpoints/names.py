@@ -91,18 +91,14 @@ def weight_names(
         else:
             is_norm = path.endswith("layer_norm")
             for weight in ("gamma", "beta") if is_norm else ("kernel", "bias"):
-                names[f"{path}/{weight}"] = (
-                    name + ends.get(weight, f"/{weight}"),
-                    transposed and weight == "kernel",
-                )
+                end = ends.get(weight, f"/{weight}")
+                is_transposed = transposed and weight == "kernel"
+                names[f"{path}/{weight}"] = name + end, is_transposed
     return names
 
 
 def to_paths(
-    stored: Mapping[str, StoredArray],
-    names: Mapping[str, Name],
-    source: str,
-    family: str = "bert",
+    stored: Arrays, names: Mapping[str, Name], source: str, family: str = "bert"
 ) -> Arrays:
     """Renames a file's arrays to our paths; refuses an unknown name.
 
@@ -111,37 +107,26 @@ def to_paths(
     return _renamed(
         dict(sorted(stored.items())),
         {name: (path, flag) for path, (name, flag) in names.items()},
-        lambda name: (
-            f"{source} has a weight {name}, which does not belong to "
-            f"{name_of(family)}; is it a checkpoint of another model?"
-        ),
+        f"{source} has a weight {{name}}, which does not belong to "
+        f"{name_of(family)}; is it a checkpoint of another model?",
     )
 
 
-def to_names(
-    arrays: Mapping[str, StoredArray], names: Mapping[str, Name]
-) -> Arrays:
+def to_names(arrays: Arrays, names: Mapping[str, Name]) -> Arrays:
     """Renames our arrays; raises InputError if one has no name in `names`."""
     return _renamed(
         arrays,
         names,
-        lambda path: (
-            f"The weight {path} has no name in that format; choose "
-            "another format."
-        ),
+        "The weight {name} has no name in that format; choose another format.",
     )
 
 
-def _renamed(
-    arrays: Mapping[str, StoredArray],
-    names: Mapping[str, Name],
-    unknown: Callable[[str], str],
-) -> Arrays:
+def _renamed(arrays: Arrays, names: Mapping[str, Name], unknown: str) -> Arrays:
     renamed = {}
     for name, array in arrays.items():
         general, number = without_number(name)
         if general not in names:
-            raise InputError(unknown(name))
+            raise InputError(unknown.replace("{name}", name))
         new, is_transposed = names[general]
         renamed[new.replace("{i}", number)] = (
             array.transposed if is_transposed else array

@@ -12,7 +12,6 @@ added to both.
 """
 
 import re
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -32,7 +31,7 @@ _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _SMALLEST_SCALE = np.float32(1e-30)
 
 
-def quantize(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
+def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
     """Returns the weights with rounded matrices, and the matrices' scales.
 
     Args:
@@ -57,7 +56,7 @@ def quantize(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
     return stored
 
 
-def dequantize(stored: Mapping[str, StoredArray], source: str) -> Arrays:
+def dequantize(stored: Arrays, source: str) -> Arrays:
     """Replaces rounded numbers and their scales with float32 weights.
 
     Raises InputError if a scale fits no array.

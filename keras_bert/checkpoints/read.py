@@ -5,7 +5,7 @@ import functools
 import hashlib
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import h5py
@@ -47,20 +47,15 @@ def read_file(file: Path) -> Arrays:
         return stored
     if (adapters := file.parent / "adapter_config.json").is_file():
         raise InputError(
-            f"{adapters} belongs to peft adapters, which this package does "
-            "not read; merge them with peft's merge_and_unload, and save the "
-            "model."
+            f"{adapters} belongs to peft adapters, which cannot be read here; "
+            "merge them with peft's merge_and_unload, and save the model."
         )
     values = read_json(file.parent / "config.json", is_needed=False)
     # This refuses a network that is not one of ours.
     family = translate_huggingface(values)["family"]
-    architectures = map(str, values.get("architectures") or ())
-    return from_huggingface(
-        stored,
-        str(file),
-        family=family,
-        architectures=[as_of_bert(x) for x in architectures],
-    )
+    names = values.get("architectures") or ()
+    architectures = [as_of_bert(str(name)) for name in names]
+    return from_huggingface(stored, str(file), family, architectures)
 
 
 def is_huggingface_file(file: Path) -> bool:
@@ -88,9 +83,7 @@ def fingerprint_of(checkpoint: str | Path) -> str:
     return hash_arrays(arrays, arrays)
 
 
-def hash_arrays(
-    arrays: Mapping[str, StoredArray], paths: Iterable[str], before: str = ""
-) -> str:
+def hash_arrays(arrays: Arrays, paths: Iterable[str], before: str = "") -> str:
     """Hashes the text `before`, and then the arrays of the sorted `paths`.
 
     Arrays are hashed in float32.
@@ -132,10 +125,9 @@ def read_safetensors(file: Path) -> Arrays:
     return dequantize(stored, str(file))
 
 
-def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
-    """Writes arrays, with the metadata that transformers expects.
+def write_safetensors(file: Path, stored: Arrays) -> None:
+    """Writes arrays in float32, except for the numbers that `quantize` rounded.
 
-    The arrays become float32, except for the numbers that `quantize` rounded.
     Raises OSError if the disk is full.
     """
     arrays = {}
@@ -145,7 +137,7 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
         dtype = None if is_quantized else np.float32
         arrays[name] = np.ascontiguousarray(array, dtype)
     with full_disk_named(file, safetensors.SafetensorError):
-        write_arrays(file, arrays, {"format": "pt"})
+        write_arrays(file, arrays)
 
 
 def read_pytorch(file: Path) -> Arrays:
@@ -196,6 +188,7 @@ def read_h5(file: Path) -> Arrays:
     Raises InputError if the file is damaged or another program wrote it.
     """
     stored: Arrays = {}
+    most = file.stat().st_size
     with _opened(file) as opened:
         paths: list[str] = []
         opened.visit(paths.append)
@@ -205,15 +198,10 @@ def read_h5(file: Path) -> Arrays:
                 continue
             match = _DATASET.fullmatch(path)
             # A damaged shape can ask for any amount of memory.
-            if (
-                not match
-                or dataset.dtype.kind != "f"
-                or dataset.nbytes > file.stat().st_size
-            ):
+            if not match or dataset.dtype.kind != "f" or dataset.nbytes > most:
                 raise ValueError(f"{path!r} is not a weight")
-            array = StoredArray(
-                tuple(dataset.shape), functools.partial(_read, file, path)
-            )
+            read = functools.partial(_read, file, path)
+            array = StoredArray(dataset.shape, read)
             if match["weight"] == "kernel":  # PyTorch stores [units, inputs]
                 array = array.transposed
             kind = "bias" if match["weight"] in ("beta", "bias") else "weight"

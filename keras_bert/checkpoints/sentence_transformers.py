@@ -132,8 +132,7 @@ def read_cross_encoder(root: Path) -> dict[str, Any]:
             raise InputError(
                 f"{root} is a CrossEncoder with the modules "
                 f"{', '.join(names) or '(none)'}, but this package reads only "
-                "a CrossEncoder whose single module is a Transformer; choose "
-                "another model."
+                "the single module Transformer; choose another model."
             )
     return read_known(root / CONFIG_FILE, _CROSS_ENCODER)
 
@@ -191,9 +190,7 @@ def read_dense_modules(folder: Path) -> Arrays:
     return arrays
 
 
-def write_dense_modules(
-    folder: Path, arrays: Mapping[str, StoredArray]
-) -> None:
+def write_dense_modules(folder: Path, arrays: Arrays) -> None:
     """Writes the weights of the layers `dense_0`, `dense_1` and so on.
 
     The folders to write are the Dense modules in modules.json, if any. Raises
@@ -202,9 +199,8 @@ def write_dense_modules(
     for i, module in enumerate(_dense_folders(folder)):
         if f"dense_{i}/kernel" not in arrays:
             raise InputError(
-                f"The checkpoint has no weights for the layer dense_{i} that "
-                "the setting dense requires; train the layer first, or leave "
-                "the setting out."
+                f"The checkpoint has no weights for the layer dense_{i}; train "
+                "the layer first, or leave out the setting dense."
             )
         stored = {
             _KERNEL: arrays[f"dense_{i}/kernel"].transposed,

@@ -14,8 +14,8 @@ from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
 )
-from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
-from keras_bert.checkpoints.names import StoredArray
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
+from keras_bert.checkpoints.names import Arrays
 from keras_bert.checkpoints.quantized import quantize
 from keras_bert.checkpoints.read import write_safetensors
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
@@ -105,7 +105,7 @@ def convert_checkpoint(
     source = Checkpoint.of(checkpoint)
     config, arrays = source.config, source.arrays
     texts: dict[str, str] = {}
-    dense: dict[str, StoredArray] = {}
+    dense: Arrays = {}
     if is_embedder:
         embedding = settings_of(source, config, Embedding, settings or {})
         texts = module_files(embedding, config)
@@ -115,12 +115,8 @@ def convert_checkpoint(
     is_ours = to in ("keras", *_BITS)
     spec = None if is_ours else _known_spec(source, config)
     labels, more = ((), {}) if is_ours else _task_beside(source, spec)
-    tokenizer = None
-    if source.vocab_file:
-        tokenizer = TokenizerBase.from_settings(
-            source.vocab_file,
-            resolve_tokenizer_settings(source, source.vocab_file),
-        )
+    vocab_file = source.vocab_file
+    tokenizer: Any = load_tokenizer(source) if vocab_file else None
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays, config.family)
         # transformers derives the number of outputs from the label names.
@@ -130,7 +126,7 @@ def convert_checkpoint(
                 labels = [f"LABEL_{i}" for i in range(num_labels)]
         values = to_huggingface_config(config, architecture, labels) | more
         if tokenizer:
-            values |= _special_ids(tokenizer, config)
+            values |= _token_ids(tokenizer, config)
         texts["config.json"] = whole_files.to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()
@@ -140,7 +136,7 @@ def convert_checkpoint(
         texts |= source.task
         if not source.task and has_spec(source):
             texts["task.json"] = spec_to_json(find_spec(source, config))
-    if tokenizer is None or source.vocab_file is None:
+    if vocab_file is None:
         logging.warning(
             "%s has no vocabulary, so %s has none either.",
             source.folder,
@@ -152,7 +148,7 @@ def convert_checkpoint(
             task = read_task_file(source.folder / "task.json")
             most = task["settings"].get("max_seq_length")
             length = min(length, most or length)
-        texts |= _tokenizer_files(tokenizer, source.vocab_file, length, to)
+        texts |= _tokenizer_files(tokenizer, vocab_file, length, to)
     if (card := source.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
     with whole_files.atomic_path(output_dir) as folder:
@@ -168,9 +164,7 @@ def convert_checkpoint(
             _warn_of_lost_settings(spec, Checkpoint.of(folder), config, to)
 
 
-def _without_modules(
-    arrays: Mapping[str, StoredArray],
-) -> tuple[dict[str, StoredArray], dict[str, StoredArray]]:
+def _without_modules(arrays: Arrays) -> tuple[Arrays, Arrays]:
     """Returns the arrays of the network, and the arrays of the dense layers."""
     dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
     left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
@@ -182,9 +176,7 @@ def _without_modules(
     return without_heads(arrays, left_out | heads_of(dense)), dense
 
 
-def _special_ids(
-    tokenizer: TokenizerBase, config: BertConfig
-) -> dict[str, int]:
+def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
     """Returns ids of tokens for which transformers has other defaults."""
     ids = {}
     if not config.first_position:  # the id sets RoBERTa's first position
@@ -202,9 +194,8 @@ def _tokenizer_files(
     if to == "google_tf1":
         if tokenizer.json:
             raise InputError(
-                f"google-research/bert cannot read {vocab_file}, which is "
-                "not a BERT vocabulary of word pieces; convert to another "
-                "format."
+                f"google-research/bert cannot read {vocab_file}, which has no "
+                "WordPiece vocabulary; convert to another format."
             )
         if settings.added_tokens:
             logging.warning(

@@ -80,8 +80,8 @@ def export_finetuned(
     check_text_fields(kind.spec.text_fields)
     if config.portable:
         kind = type(kind)(kind.spec, PortableTokenizer.of(kind.tokenizer))
-    file_name = MODEL_FILES[config.format]
     in_saved_model = config.format == "saved_model"
+    file_name = "" if in_saved_model else MODEL_FILES[config.format]
     assets = {
         **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
         "bert_config.json": bert_config.to_json(),
@@ -94,12 +94,7 @@ def export_finetuned(
         **kind.description(),
     }
     card = finetuned_card(
-        export_dir,
-        model,
-        kind,
-        bert_config,
-        training,
-        file_name="" if in_saved_model else file_name,
+        export_dir, model, kind, bert_config, training, file_name=file_name
     )
     signatures = kind.signatures(model)
     if in_saved_model:

@@ -1,12 +1,10 @@
 """Guesses of a pre-trained model for the word pieces at each [MASK]."""
 
-from pathlib import Path
-
 import keras
 import tensorflow as tf
 from keras import ops
 
-from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError, check_count
@@ -50,9 +48,8 @@ class MaskFiller:
         # A checkpoint may have more embeddings than word pieces.
         logits = model.output["masked_lm"][..., :num_pieces]
         probabilities, ids = ops.top_k(ops.softmax(logits), top_k)
-        self.model = keras.Model(
-            model.input, {"ids": ids, "probabilities": probabilities}
-        )
+        outputs = {"ids": ids, "probabilities": probabilities}
+        self.model = keras.Model(model.input, outputs)
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
         mask = tokenizer.special_tokens.mask
@@ -152,7 +149,7 @@ def fill_mask(
 
 
 def load_mask_filler(
-    checkpoint: str | Path | Checkpoint,
+    checkpoint: AnyCheckpoint,
     *,
     max_seq_length: int | None = None,
     top_k: int = 5,

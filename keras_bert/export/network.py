@@ -86,9 +86,8 @@ def write_openvino(
         nncf = import_extra("nncf", "openvino")
         if not calibration:
             raise InputError(
-                "OpenVINO's int8 needs texts from the task to choose its "
-                "ranges, but none were given; give --data_dir, or calibration "
-                "in Python."
+                "OpenVINO's int8 needs texts of the task, but none were given; "
+                "give --data_dir, or calibration in Python."
             )
     specs = _to_specs(model)
     function = tf.function(
@@ -244,9 +243,7 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
     return network
 
 
-def _erfc(
-    fuses_gelu: bool, graph: Any, node: Any, name: str, args: Any
-) -> None:
+def _erfc(fuses_gelu: bool, graph: Any, node: Any, name: str, _: Any) -> None:
     """Replaces erfc(x), which tf2onnx does not know, with 1 - erf(x).
 
     With `fuses_gelu`, erfc(-x * c) becomes 1 + erf(x / (1 / c)). ONNX Runtime

@@ -112,8 +112,7 @@ def quantize(network: Any) -> Any:
     network.opset_import.append(onnx.helper.make_opsetid("int8", 1))
     functions = _FUNCTIONS.strip().split("\n\n")
     network.functions.extend(map(onnx.parser.parse_function, functions))
-    network = import_extra("onnx.inliner", "onnx").inline_local_functions(
-        network
-    )
+    inliner = import_extra("onnx.inliner", "onnx")
+    network = inliner.inline_local_functions(network)
     del network.opset_import[-1]  # no function is left
     return network

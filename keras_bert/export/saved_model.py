@@ -141,12 +141,11 @@ def _from_examples(signature: Signature) -> Signature:
 
     def answer(examples: tf.Tensor) -> dict[str, tf.Tensor]:
         parsed = tf.io.parse_example(examples, features)
-        return signature.function(
-            *(
-                x.to_tensor() if isinstance(x, tf.RaggedTensor) else x
-                for x in (parsed[spec.name] for spec in signature.inputs)
-            )
-        )
+        inputs = [
+            parsed[x.name] if x.shape.rank == 1 else parsed[x.name].to_tensor()
+            for x in signature.inputs
+        ]
+        return signature.function(*inputs)
 
     name = "examples"
     if _takes_examples(signature):  # TensorFlow Serving looks for this name.

@@ -7,11 +7,7 @@ import numpy as np
 from safetensors import numpy as safetensors_numpy
 
 
-def write_arrays(
-    file: Path,
-    arrays: Mapping[str, np.ndarray],
-    metadata: Mapping[str, str] | None = None,
-) -> None:
+def write_arrays(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays to a safetensors file with the usual permissions.
 
     `save_file` alone makes a file that only its owner may read. A server that
@@ -19,7 +15,6 @@ def write_arrays(
     """
     file.touch()
     mode = file.stat().st_mode
-    safetensors_numpy.save_file(
-        dict(arrays), file, dict(metadata) if metadata else None
-    )
+    # transformers reads only files with this metadata.
+    safetensors_numpy.save_file(dict(arrays), file, {"format": "pt"})
     file.chmod(mode)

@@ -427,20 +427,21 @@ SIZES = {
     "hidden_size": 12,
     "num_attention_heads": 3,
     "intermediate_size": 20,
-    "num_hidden_layers": 4,
+    "num_hidden_layers": 2,
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
 
 
-def _config(family, **sizes):
+def _config(family):
     switches = dict(FAMILIES[family].switches)
-    if family == "modernbert":
-        switches |= {"local_attention": 4, "biases": ""}
-    return BertConfig(**{**switches, **SIZES, "family": family, **sizes})
+    if family == "modernbert":  # the layers 0 and 3 have full attention
+        switches |= {"local_attention": 4, "biases": "", "num_hidden_layers": 4}
+    return BertConfig(**{**SIZES, **switches, "family": family})
 
 
-@pytest.fixture(params=FAMILIES)
+# The networks of XLM-RoBERTa are those of RoBERTa.
+@pytest.fixture(params=[x for x in FAMILIES if x != "xlm-roberta"])
 def config(request):
     return _config(request.param)
 
@@ -474,18 +475,19 @@ def test_texts_in_a_row_do_not_read_each_other(config):
     np.testing.assert_allclose(got, model(batch)["logits"], atol=1e-5)
 
 
-@pytest.mark.parametrize("length", [2, 3, 13, 24, 31])
-def test_near_tokens_in_blocks(length):
+def test_near_tokens_in_blocks():
     """Blocks are used if the length is not known or large."""
     encoder = models.build_encoder(_config("modernbert"))
-    batch = _batch(length=length, num_tokens=max(1, length - 2))
-    want = encoder(batch)["sequence_output"].numpy()
     specs = {
-        name: tf.TensorSpec([None, None], tf.int32, name) for name in batch
+        name: tf.TensorSpec([None, None], tf.int32, name)
+        for name in _batch(length=2, num_tokens=1)
     }
     function = tf.function(lambda x: encoder(x)["sequence_output"])
-    blocks = function.get_concrete_function(specs)(batch)
-    np.testing.assert_allclose(blocks, want, atol=1e-5)
+    in_blocks = function.get_concrete_function(specs)
+    for length in (2, 3, 13, 24, 31):
+        batch = _batch(length=length, num_tokens=max(1, length - 2))
+        want = encoder(batch)["sequence_output"].numpy()
+        np.testing.assert_allclose(in_blocks(batch), want, atol=1e-5)
 
 
 def test_the_config_survives_in_a_keras_file(config, tmp_path):

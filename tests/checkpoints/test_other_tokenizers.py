@@ -6,6 +6,8 @@ import pytest
 import keras_bert
 from keras_bert.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a good film", "a bad film", "좋은 영화 입니다", "  나쁜 영화!"]
 
 
@@ -30,7 +32,6 @@ def _scores(answers):
     return [[*answer["scores"].values()] for answer in answers]
 
 
-@pytest.mark.slow
 def test_from_training_to_serving(checkpoint, tmp_path):
     model = keras_bert.TextClassifier.from_pretrained(
         checkpoint, max_seq_length=16
@@ -48,7 +49,6 @@ def test_from_training_to_serving(checkpoint, tmp_path):
         np.testing.assert_allclose(_scores(answers), expected, 1e-4, 1e-5)
 
 
-@pytest.mark.slow
 def test_trimmed(checkpoint, tmp_path):
     tokenizer = keras_bert.load_tokenizer(checkpoint)
     if checkpoint.name == "roberta":
@@ -62,11 +62,3 @@ def test_trimmed(checkpoint, tmp_path):
     assert trimmed.vocab_size < tokenizer.vocab_size / 3
     for old, new in zip(tokenizer(TEXTS), trimmed(TEXTS), strict=True):
         assert trimmed.tokens(new) == tokenizer.tokens(old)
-
-
-def test_what_needs_word_pieces_of_bert_is_refused(checkpoint, tmp_path):
-    with pytest.raises(InputError, match="google-research/bert cannot read"):
-        keras_bert.convert_checkpoint(
-            checkpoint, tmp_path / "new", to="google_tf1"
-        )
-    assert not (tmp_path / "new").exists()

@@ -6,6 +6,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.load_tokenizer import (
+    load_tokenizer,
     resolve_tokenizer_settings,
     tokenizer_values,
 )
@@ -24,6 +25,20 @@ def checkpoint(tmp_path):
         return folder
 
     return make
+
+
+def test_the_tokenizer_has_the_settings_of_the_checkpoint(
+    checkpoint, vocab_file
+):
+    folder = checkpoint("some_bert")
+    settings = TokenizerSettings(False, tokenize_chinese_chars=False)
+    (folder / "tokenizer_config.json").write_text(settings.to_json(16))
+    tokenizer = load_tokenizer(folder, vocab_file=vocab_file)
+    assert tokenizer.vocab_size == 31
+    assert tokenizer.settings == settings
+    for without in (folder, None):
+        with pytest.raises(FileNotFoundError, match="give a vocab_file, or a"):
+            load_tokenizer(without)
 
 
 @pytest.mark.parametrize(

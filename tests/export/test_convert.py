@@ -16,7 +16,6 @@ from small_checkpoint import write_checkpoint
 from small_family import write_family
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.export.convert import FORMATS, convert_checkpoint
@@ -51,16 +50,16 @@ _SETTINGS = {"sentence_transformers": {"max_seq_length": 16}}
 NOT_GOOGLE = {"BertForTokenClassification", "BertForMultipleChoice"}
 
 
-@pytest.fixture(params=BUILDERS)
-def saved(request, config, tmp_path):
-    build = BUILDERS[request.param]
-    write_checkpoint(tmp_path / "ours", config, build=build)
-    return request.param, tmp_path
+@pytest.fixture(scope="module", params=BUILDERS)
+def saved(request, config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("m") / "ours"
+    write_checkpoint(folder, config, build=BUILDERS[request.param])
+    return request.param, folder
 
 
-@pytest.fixture
-def saved_encoder(config, tmp_path):
-    return write_checkpoint(tmp_path / "ours", config)
+@pytest.fixture(scope="module")
+def encoder(config, tmp_path_factory):
+    return write_checkpoint(tmp_path_factory.mktemp("m") / "ours", config)
 
 
 def _assert_same_weights(folder, other):
@@ -71,33 +70,30 @@ def _assert_same_weights(folder, other):
         np.testing.assert_array_equal(array, others[name], name)
 
 
-@pytest.mark.parametrize("to", ["huggingface", "google_tf1"])
-def test_there_and_back_is_bit_exact(saved, config, to):
-    name, folder = saved
-    if to == "google_tf1" and name in NOT_GOOGLE:
+def _convert_there_and_back(ours, tmp_path, config, to):
+    convert_checkpoint(ours, tmp_path / "theirs", to)
+    convert_checkpoint(tmp_path / "theirs", tmp_path / "again", "keras")
+    _assert_same_weights(tmp_path / "again", ours)
+    assert Checkpoint.of(tmp_path / "again").config == config
+    vocab = (ours / "vocab.txt").read_bytes()
+    for name in ("theirs", "again"):
+        assert (tmp_path / name / "vocab.txt").read_bytes() == vocab
+
+
+def test_to_googles_format_and_back_is_bit_exact(saved, config, tmp_path):
+    name, ours = saved
+    if name in NOT_GOOGLE:
         with pytest.raises(ValueError, match="has no name in that format"):
-            convert_checkpoint(folder / "ours", folder / "theirs", to)
-        assert not (folder / "theirs").exists()
-        return
-    convert_checkpoint(folder / "ours", folder / "theirs", to)
-    convert_checkpoint(folder / "theirs", folder / "again", "keras")
-    _assert_same_weights(folder / "again", folder / "ours")
-    assert Checkpoint.of(folder / "again").config == config
-    for other in ("theirs", "again"):
-        assert (folder / other / "vocab.txt").read_bytes() == (
-            folder / "ours" / "vocab.txt"
-        ).read_bytes()
-    model = BUILDERS[name](config)
-    load_checkpoint(model, folder / "theirs")
-    arrays = load_file(folder / "ours" / "model.safetensors")
-    for weight in model.weights:
-        np.testing.assert_array_equal(weight.numpy(), arrays[weight.path])
+            convert_checkpoint(ours, tmp_path / "theirs", "google_tf1")
+        assert not (tmp_path / "theirs").exists()
+    else:
+        _convert_there_and_back(ours, tmp_path, config, "google_tf1")
 
 
-def test_the_architecture_is_named(saved):
-    name, folder = saved
-    convert_checkpoint(folder / "ours", folder / "theirs", "huggingface")
-    values = json.loads((folder / "theirs" / "config.json").read_text())
+def test_to_transformers_and_back_is_bit_exact(saved, config, tmp_path):
+    name, ours = saved
+    _convert_there_and_back(ours, tmp_path, config, "huggingface")
+    values = json.loads((tmp_path / "theirs" / "config.json").read_text())
     expected = "BertForSequenceClassification" if name[0] == "a" else name
     assert values["architectures"] == [expected]
     assert values["hidden_act"] == "gelu_new"
@@ -107,7 +103,7 @@ def test_the_architecture_is_named(saved):
         "BertForMultipleChoice": 1,
         "a regression": 1,
     }.get(name, 0)
-    names = load_file(folder / "theirs" / "model.safetensors").keys()
+    names = load_file(tmp_path / "theirs" / "model.safetensors").keys()
     first = "" if name == "BertModel" else "bert."
     assert f"{first}embeddings.word_embeddings.weight" in names
 
@@ -153,9 +149,12 @@ def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
     assert {k: again[k] for k in common} == {k: first[k] for k in common}
 
 
-def test_the_padding_id_is_that_of_the_tokenizer(tmp_path):
-    """Transformers does not train the embedding of this id."""
+def test_a_family_with_another_tokenizer(tmp_path):
+    """Transformers does not train the embedding of the padding id."""
     folder = write_family(tmp_path / "ours", "modernbert")
+    with pytest.raises(ValueError, match="google-research/bert cannot read"):
+        convert_checkpoint(folder, tmp_path / "google", to="google_tf1")
+    assert not (tmp_path / "google").exists()
     convert_checkpoint(folder, tmp_path / "hf", to="huggingface")
     values = json.loads((tmp_path / "hf" / "config.json").read_text())
     assert values["pad_token_id"] == load_tokenizer(folder).pad_id == 1
@@ -202,8 +201,9 @@ def test_labels_and_tokenizer_settings_are_kept(config, tmp_path):
     ("capital", "do_lower_case"), [("", True), ("Fox", False)]
 )
 def test_the_vocabulary_tells_the_case_if_nothing_else_does(
-    saved_encoder, tmp_path, capital, do_lower_case
+    encoder, tmp_path, capital, do_lower_case
 ):
+    shutil.copytree(encoder, tmp_path / "ours")
     with (tmp_path / "ours" / "vocab.txt").open("a") as vocab:
         vocab.write(capital)
     for to in FORMATS:
@@ -220,15 +220,11 @@ def test_the_vocabulary_tells_the_case_if_nothing_else_does(
 def test_impossible_conversions_are_named(config, tmp_path, caplog):
     config = dataclasses.replace(config, directionality="left_to_right")
     write_checkpoint(tmp_path / "ours", config)
-    with pytest.raises(ValueError, match="no counterpart in transformers"):
+    with pytest.raises(ValueError, match="transformers has no left-to-right"):
         convert_checkpoint(tmp_path / "ours", tmp_path / "hf", "huggingface")
-    with pytest.raises(ValueError, match="no format 'onnx'; choose one of"):
-        convert_checkpoint(tmp_path / "ours", tmp_path / "hf", "onnx")
     assert not (tmp_path / "hf").exists()
     convert_checkpoint(tmp_path / "ours", tmp_path / "google", "google_tf1")
     assert "ignores directionality=left_to_right" in caplog.text
-    with pytest.raises(ValueError, match="already exists; give a new"):
-        convert_checkpoint(tmp_path / "ours", tmp_path / "google", "keras")
 
 
 @pytest.mark.parametrize("to", ["huggingface", "google_tf1"])
@@ -320,13 +316,12 @@ def test_bert_large_stays_under_3_gb(tmp_path, vocab_file):
 
 
 @pytest.mark.parametrize("to", FORMATS)
-def test_a_full_disk_is_named(saved_encoder, to):
-    theirs = saved_encoder.with_name("theirs")
+def test_a_full_disk_is_named(encoder, tmp_path, to):
     with (
         pytest.raises(OSError, match="Cannot write .*; free some disk space"),
         full_disk(max_size=5000),  # half of the weights
     ):
         convert_checkpoint(
-            saved_encoder, theirs, to, settings=_SETTINGS.get(to)
+            encoder, tmp_path / "theirs", to, settings=_SETTINGS.get(to)
         )
-    assert not list(theirs.parent.glob("*theirs*"))
+    assert not list(tmp_path.iterdir())
