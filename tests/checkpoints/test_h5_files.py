@@ -23,44 +23,27 @@ def _labeled(build):
     return lambda config: build(config, num_labels=4)
 
 
+_LOGITS = {"logits": "logits"}
 # How to build the network, and its names of the expected outputs.
 MODELS = {
-    "TFBertModel": (
-        build_encoder,
-        {
-            "sequence_output": "last_hidden_state",
-            "pooled_output": "pooler_output",
-        },
-    ),
-    "TFBertForPreTraining": (
-        build_pretraining_model,
-        {
-            "masked_lm": "prediction_logits",
-            "next_sentence": "seq_relationship_logits",
-        },
-    ),
+    "TFBertModel": (build_encoder, {
+        "sequence_output": "last_hidden_state",
+        "pooled_output": "pooler_output"}),
+    "TFBertForPreTraining": (build_pretraining_model, {
+        "masked_lm": "prediction_logits",
+        "next_sentence": "seq_relationship_logits"}),
     "TFBertForMaskedLM": (
         lambda config: build_pretraining_model(config, next_sentence=False),
-        {"masked_lm": "logits"},
-    ),
+        {"masked_lm": "logits"}),
     "TFBertForNextSentencePrediction": (
-        build_pretraining_model,
-        {"next_sentence": "logits"},
-    ),
-    "TFBertForSequenceClassification": (
-        _labeled(build_classifier),
-        {"logits": "logits"},
-    ),
+        build_pretraining_model, {"next_sentence": "logits"}),
+    "TFBertForSequenceClassification": (_labeled(build_classifier), _LOGITS),
     "TFBertForTokenClassification": (
-        _labeled(build_token_classifier),
-        {"logits": "logits"},
-    ),
-    "TFBertForQuestionAnswering": (
-        build_span_labeler,
-        {"start_logits": "start_logits", "end_logits": "end_logits"},
-    ),
-    "TFBertForMultipleChoice": (build_multiple_choice, {"logits": "logits"}),
-}
+        _labeled(build_token_classifier), _LOGITS),
+    "TFBertForQuestionAnswering": (build_span_labeler, {
+        "start_logits": "start_logits", "end_logits": "end_logits"}),
+    "TFBertForMultipleChoice": (build_multiple_choice, _LOGITS),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -77,25 +77,17 @@ def test_heads_with_random_weights_are_named(config, checkpoint, caplog):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda a: a.pop("layer_1/attention/query/bias"),
-            "not have the model's weight layer_1/attention/query/bias",
-        ),
-        (
-            lambda a: a.update({"layer_2/output/bias": np.zeros(12, "f")}),
-            "a weight that the model does not have: layer_2/output/bias",
-        ),
-        (
-            lambda a: a.update({"pooler/dense/bias": np.zeros(5, "f")}),
-            r"pooler/dense/bias has shape \(5,\) in .*, but shape \(12,\) in t",
-        ),
+        (lambda a: a.pop("layer_1/attention/query/bias"),
+         "not have the model's weight layer_1/attention/query/bias"),
+        (lambda a: a.update({"layer_2/output/bias": np.zeros(12, "f")}),
+         "a weight that the model does not have: layer_2/output/bias"),
+        (lambda a: a.update({"pooler/dense/bias": np.zeros(5, "f")}),
+         r"pooler/dense/bias has shape \(5,\) in .*, but shape \(12,\) in t"),
         # Only a whole head may be absent.
-        (
-            lambda a: a.pop("pooler/dense/bias"),
-            "not have the model's weight pooler/dense/bias",
-        ),
+        (lambda a: a.pop("pooler/dense/bias"),
+         "not have the model's weight pooler/dense/bias"),
     ],
-)
+)  # fmt: skip
 def test_any_other_difference_is_an_error(config, checkpoint, change, message):
     arrays = load_file(checkpoint / "model.safetensors")
     change(arrays)

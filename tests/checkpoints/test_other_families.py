@@ -94,55 +94,30 @@ def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
 @pytest.mark.parametrize(
     ("file", "values", "message"),
     [
-        (
-            "tokenizer_config.json",
-            {"tokenizer_class": "BertJapaneseTokenizer"},
-            "tokenizer_class: 'BertJapaneseTokenizer', which does not",
-        ),
-        (
-            "tokenizer_config.json",
-            {"tokenizer_class": "XLMRobertaTokenizerFast"},
-            "'XLMRobertaTokenizerFast', which does not match its vocabulary",
-        ),
-        (
-            "tokenizer_config.json",
-            {"word_tokenizer_type": "mecab"},
-            "word_tokenizer_type: 'mecab', which does not match",
-        ),
-        (
-            "tokenizer_config.json",
-            {"do_basic_tokenize": False},
-            "do_basic_tokenize: False, which does not match",
-        ),
-        (
-            "config.json",
-            {"tokenizer_class": "BertJapaneseTokenizer"},
-            "config.json has tokenizer_class: 'BertJapaneseTokenizer'",
-        ),
-        ("config.json", [1], "config.json is not an object; copy it"),
-        (
-            "tokenizer.json",
-            TOKENIZER | {"model": {"type": "Unigram", "vocab": [["a", -1]]}},
-            "tokenizer.json is not a tokenizer .KeyError.'unk_id'",
-        ),
-        (
-            "tokenizer.json",
-            TOKENIZER | {"normalizer": None},
-            "The normalizer of .* is None, but BERT's is BertNormalizer",
-        ),
-        (
-            "tokenizer.json",
-            TOKENIZER | {"pre_tokenizer": {"type": "Metaspace"}},
-            "The pre_tokenizer of .* is Metaspace, but BERT's is BertPreToken",
-        ),
-        ("tokenizer.json", [1], "tokenizer.json is not a tokenizer"),
+        ("tokenizer_config", {"tokenizer_class": "BertJapaneseTokenizer"},
+         "tokenizer_class: 'BertJapaneseTokenizer', which does not"),
+        ("tokenizer_config", {"tokenizer_class": "XLMRobertaTokenizerFast"},
+         "'XLMRobertaTokenizerFast', which does not match its vocabulary"),
+        ("tokenizer_config", {"do_basic_tokenize": False},
+         "do_basic_tokenize: False, which does not match"),
+        ("config", {"tokenizer_class": "BertJapaneseTokenizer"},
+         "config.json has tokenizer_class: 'BertJapaneseTokenizer'"),
+        ("config", [1], "config.json is not an object; copy it"),
+        ("tokenizer",
+         TOKENIZER | {"model": {"type": "Unigram", "vocab": [["a", -1]]}},
+         "tokenizer.json is not a tokenizer .KeyError.'unk_id'"),
+        ("tokenizer", TOKENIZER | {"normalizer": None},
+         "The normalizer of .* is None, but BERT's is BertNormalizer"),
+        ("tokenizer", TOKENIZER | {"pre_tokenizer": {"type": "Metaspace"}},
+         "The pre_tokenizer of .* is Metaspace, but BERT's is BertPreToken"),
+        ("tokenizer", [1], "tokenizer.json is not a tokenizer"),
     ],
-)
+)  # fmt: skip
 def test_the_tokenizer_of_another_family_is_refused(
     checkpoint, vocab_file, file, values, message
 ):
     """Its vocab.txt alone looks like one of BERT."""
-    _write(checkpoint, file, values)
+    _write(checkpoint, f"{file}.json", values)
     with pytest.raises(InputError, match=message):
         load_tokenizer(checkpoint)
 
