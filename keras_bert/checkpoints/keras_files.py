@@ -81,7 +81,7 @@ def _config(values: Any, source: str) -> BertConfig:
     blocks = dict(_layers(values, "EncoderBlock"))
     blocks = {x: y for x, y in blocks.items() if not x.startswith(GENERATOR)}
     names = {f"layer_{i}" for i in range(len(blocks))}
-    configs = {
+    found = {
         BertConfig(
             num_hidden_layers=len(blocks),
             num_attention_heads=block["num_heads"],
@@ -100,17 +100,13 @@ def _config(values: Any, source: str) -> BertConfig:
         for table in tables.values()
         for block in blocks.values()
     }
-    if (
-        set(tables) != {"embeddings"}
-        or set(blocks) != names
-        or len(configs) != 1
-    ):
+    if set(tables) != {"embeddings"} or set(blocks) != names or len(found) != 1:
         raise InputError(
             f"{source} is not a network of keras_bert.models: it has "
             f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks, or "
             "their settings differ; give a network from a build_* function."
         )
-    return configs.pop()
+    return found.pop()
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

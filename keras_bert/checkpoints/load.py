@@ -133,16 +133,14 @@ def _load(
                 f"{tuple(weights[path].shape)} in the model; "
                 f"{_ASK_LABELS if is_output else _ASK}"
             )
-    _warn_of_another_config(model, checkpoint)
+    _warn_of_other_config(model, checkpoint)
     for path in loaded:
         weights[path].assign(arrays[path].read())
     # Other formats lack the heads of our own format, so these are not reported.
     return file, {h for h in absent if not is_left_out(h)}
 
 
-def _warn_of_another_config(
-    model: "keras.Model", checkpoint: Checkpoint
-) -> None:
+def _warn_of_other_config(model: "keras.Model", checkpoint: Checkpoint) -> None:
     # Nothing to compare: a network that is not from keras_bert.models, or
     # weights without a config.
     with contextlib.suppress(FileNotFoundError, InputError):

@@ -34,10 +34,8 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
     module.serve = tf.function(
         lambda **features: model(features, training=False), autograph=False
     )
-    function = module.serve.get_concrete_function(**_to_specs(model))
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [function], module
-    )
+    graph = module.serve.get_concrete_function(**_to_specs(model.input))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([graph], module)
     if precision == "int8":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     try:
@@ -89,7 +87,7 @@ def write_openvino(
                 "OpenVINO's int8 needs texts of the task, but none were given; "
                 "give --data_dir, or calibration in Python."
             )
-    specs = _to_specs(model)
+    specs = _to_specs(model.input)
     function = tf.function(
         lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
         input_signature=list(specs.values()),
@@ -190,11 +188,8 @@ WRITERS: dict[str, Callable[..., None]] = {
 }
 
 
-def _to_specs(model: keras.Model) -> dict[str, tf.TensorSpec]:
-    return {
-        name: tf.TensorSpec(x.shape, x.dtype, name)
-        for name, x in model.input.items()
-    }
+def _to_specs(tensors: Mapping[str, Any]) -> dict[str, tf.TensorSpec]:
+    return {k: tf.TensorSpec(x.shape, x.dtype, k) for k, x in tensors.items()}
 
 
 def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
@@ -205,7 +200,7 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
     """
     onnx = import_extra("onnx", "onnx")
     tf2onnx = import_extra("tf2onnx", "onnx")
-    inputs = _to_specs(model)
+    inputs = _to_specs(model.input)
     trainable, other = model.trainable_variables, model.non_trainable_variables
     weights = {f"weight_{i}": x for i, x in enumerate(trainable + other)}
 
@@ -219,10 +214,7 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
         )
         return outputs
 
-    specs = [
-        *inputs.values(),
-        *(tf.TensorSpec(x.shape, x.dtype, k) for k, x in weights.items()),
-    ]
+    specs = [*inputs.values(), *_to_specs(weights).values()]
     with quiet("tensorflow", "tf2onnx"):
         network, _ = tf2onnx.convert.from_function(
             tf.function(call, input_signature=specs, autograph=False),
