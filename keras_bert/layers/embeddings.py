@@ -135,15 +135,11 @@ class BertEmbeddings(keras.layers.Layer):
     def compute_output_spec(
         self, input_ids: Any, segment_ids: Any, position_ids: Any = None
     ) -> Any:
+        shape = (*input_ids.shape, self.hidden_size)
+        table_shape = (self.vocab_size, self.hidden_size)
         return (
-            keras.KerasTensor(
-                (*input_ids.shape, self.hidden_size),
-                self.compute_dtype,
-            ),
-            keras.KerasTensor(
-                (self.vocab_size, self.hidden_size),
-                self.variable_dtype,
-            ),
+            keras.KerasTensor(shape, self.compute_dtype),
+            keras.KerasTensor(table_shape, self.variable_dtype),
         )
 
 

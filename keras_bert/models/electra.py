@@ -8,11 +8,11 @@ from keras import ops
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.pretraining_heads import (
-    MaskedLMHead,
     ReplacedTokensHead,
     SampledTokens,
 )
 from keras_bert.models.encoder import build_blocks, build_encoder
+from keras_bert.models.pretraining import build_masked_lm_head
 
 
 def build_electra(
@@ -56,13 +56,9 @@ def build_electra(
     tokens = build_blocks(
         generator, x, inputs["input_mask"], packed, prefix="generator_"
     )
-    masked_lm = MaskedLMHead(
-        activation=config.masked_lm_act or config.hidden_act,
-        initializer_range=config.initializer_range,
-        layer_norm_eps=config.layer_norm_eps,
-        biases=config.biases,
-        name="generator_masked_lm",
-    )(tokens, positions, word_embeddings)
+    masked_lm = build_masked_lm_head(config, "generator_masked_lm")(
+        tokens, positions, word_embeddings
+    )
     drawn, labels = SampledTokens(name="sampled_tokens")(
         inputs["input_ids"], positions, inputs["masked_lm_ids"], masked_lm
     )

@@ -89,7 +89,7 @@ def build_blocks(
 
     The names of the layers begin with `prefix`.
     """
-    positions = _build_positions(config, input_mask, prefix)
+    full, local = _build_positions(config, input_mask, prefix)
     x = FlattenTokens(
         config.hidden_size if config.embedding_size else None,
         initializer_range=config.initializer_range,
@@ -119,7 +119,7 @@ def build_blocks(
                 "local_attention": config.local_attention if is_local else None,
             },
             name=f"{prefix}layer_{i}",
-        )(x, input_mask, *positions[bool(is_local)], packed=packed)
+        )(x, input_mask, *(local if is_local else full), packed=packed)
     if config.norm_placement == "before":
         x = keras.layers.LayerNormalization(
             epsilon=config.layer_norm_eps,
@@ -131,26 +131,28 @@ def build_blocks(
 
 def _build_positions(
     config: BertConfig, input_mask: Any, prefix: str
-) -> list[list[Any]]:
-    """Returns the position inputs of full and of local attention blocks."""
+) -> tuple[list[Any], list[Any]]:
+    """Returns the position inputs of full and of local attention blocks.
+
+    A block has one input for its positions, or none.
+    """
     if config.position_embedding_type == "relative":
         positions = RelativePositions(
             config.num_attention_heads,
             config.initializer_range,
             name=f"{prefix}relative_positions",
         )(input_mask)
-        return [[positions], [positions]]
+        return [positions], [positions]
     if config.position_embedding_type == "absolute":
-        return [[], []]
-    head_size = config.hidden_size // config.num_attention_heads
-    return [
-        [
-            RotaryPositions(
-                head_size, theta, config.rope_scaling_factor, name=prefix + name
-            )(input_mask)
-        ]
-        for name, theta in (
-            ("rotary_positions", config.rope_theta),
-            ("local_rotary_positions", config.local_rope_theta),
-        )[: 1 + bool(config.local_attention)]
-    ]
+        return [], []
+    size = config.hidden_size // config.num_attention_heads
+    scale = config.rope_scaling_factor
+
+    def rotary(name: str, theta: float) -> list[Any]:
+        layer = RotaryPositions(size, theta, scale, name=prefix + name)
+        return [layer(input_mask)]
+
+    full = rotary("rotary_positions", config.rope_theta)
+    if not config.local_attention:
+        return full, []
+    return full, rotary("local_rotary_positions", config.local_rope_theta)

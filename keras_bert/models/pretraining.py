@@ -32,14 +32,9 @@ def build_pretraining_model(
     encoder = build_encoder(config, packed=packed)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
     _, word_embeddings = encoder.get_layer("embeddings").output
-    masked_lm = MaskedLMHead(
-        activation=config.masked_lm_act or config.hidden_act,
-        initializer_range=config.initializer_range,
-        layer_norm_eps=config.layer_norm_eps,
-        biases=config.biases,
-        name="masked_lm",
-    )(encoder.output["sequence_output"], positions, word_embeddings)
-    outputs = {"masked_lm": masked_lm}
+    masked_lm = build_masked_lm_head(config, "masked_lm")
+    tokens = encoder.output["sequence_output"]
+    outputs = {"masked_lm": masked_lm(tokens, positions, word_embeddings)}
     if next_sentence:
         outputs["next_sentence"] = NextSentenceHead(
             initializer_range=config.initializer_range, name="next_sentence"
@@ -48,4 +43,14 @@ def build_pretraining_model(
         encoder.input | {"masked_lm_positions": positions},
         outputs,
         name="bert_pretraining",
+    )
+
+
+def build_masked_lm_head(config: BertConfig, name: str) -> MaskedLMHead:
+    return MaskedLMHead(
+        activation=config.masked_lm_act or config.hidden_act,
+        initializer_range=config.initializer_range,
+        layer_norm_eps=config.layer_norm_eps,
+        biases=config.biases,
+        name=name,
     )
