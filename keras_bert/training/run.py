@@ -179,11 +179,8 @@ class _Run:
                 metrics = LazyMetrics(steps.train(batches))
                 self.step += size
                 call("on_train_batch_end", self.step - first_step - 1, metrics)
-                is_over = (
-                    self.stopping.interval_is_over(self.step)
-                    or self.stopping.callback_ends_interval()
-                    or self.sigterm.is_noted
-                )
+                is_over = self.stopping.interval_is_over(self.step)
+                is_over |= self.sigterm.is_noted
                 if is_over or self.step % row_interval < size:
                     self._add_row(metrics)  # waits for the device
                 progress.update(size, **self.shown)
@@ -231,6 +228,8 @@ class _Run:
         """Returns whether an evaluation is due, interrupted or at step 0."""
         if not (self.setup.held_out_batches or self.setup.selection):
             return False
+        if self.step == 0:
+            return self.setup.evaluates_first
         rows = self.history.rows
         is_lacking = (
             bool(rows)
@@ -238,11 +237,7 @@ class _Run:
             and not any(name.startswith(HELD_OUT) for name in rows[-1])
             and self.stopping.interval_is_over(self.step)
         )
-        is_first = self.step == 0 and self.setup.evaluates_first
-        is_lacking_in_chief = value_of_chief(
-            self.folder.strategy, int(is_lacking)
-        )
-        return bool(is_lacking_in_chief) or is_first
+        return bool(value_of_chief(self.folder.strategy, int(is_lacking)))
 
     def _evaluate(self) -> None:
         """Ends an interval, or completes one that was interrupted."""

@@ -95,12 +95,12 @@ class RunFolder:
             self.fingerprint.check_is_that_of(checkpoint, self.path)
             return checkpoint
         # A result without checkpoints is removed: the same run makes it again.
-        best = whole_folder(self.best)
-        if self.is_written and best.is_dir():
-            self.fingerprint.check_is_that_of(best, self.path)
-            remove(best)
         if self.is_written:
-            # The results of an earlier run could be taken for this run's.
+            best = whole_folder(self.best)
+            if best.is_dir():
+                self.fingerprint.check_is_that_of(best, self.path)
+                remove(best)
+            # Results of an earlier run could be taken for this run's.
             for name in ("eval_results.json", "predictions.jsonl"):
                 remove(self.path / name)
         return None

@@ -52,15 +52,11 @@ class StoppingRules:
 
     def interval_is_over(self, step: int) -> bool:
         """Returns whether a step is the last of an interval, or of the run."""
-        return (
-            step % self._interval == 0
-            or step >= self.setup.num_train_steps
-            or self.share_of_time() >= 1
-        )
-
-    def callback_ends_interval(self) -> bool:
+        if step % self._interval == 0 or step >= self.setup.num_train_steps:
+            return True
         # Several workers must take the same number of steps.
-        return self.callbacks.stops and not has_workers(self.folder.strategy)
+        stops = self.callbacks.stops and not has_workers(self.folder.strategy)
+        return stops or self.share_of_time() >= 1
 
     def minutes(self) -> float:
         return (time.monotonic() - self._begin) / 60

@@ -32,104 +32,98 @@ class Constants(NamedTuple):
 # A function of the values of the variables, and other inputs.
 Update = Callable[[Tensors, Tensors, Constants], Updated]
 
-if keras.backend.backend() == "tensorflow":
+_IS_TENSORFLOW = keras.backend.backend() == "tensorflow"
+if _IS_TENSORFLOW:
     import tensorflow as tf
 
     from keras_bert.training.distribution import sum_over_replicas
 
-    def sum_dense(gradients: Tensors) -> Tensors:
-        """Returns the sums over the replicas.
 
-        The gradient of an embedding is a list of rows, and becomes dense.
-        """
-        return sum_over_replicas([tf.convert_to_tensor(g) for g in gradients])
+def sum_dense(gradients: Tensors) -> Tensors:
+    """Returns the sums over the replicas.
 
-    def half_square_sum(x: Tensor) -> Tensor:
-        return tf.nn.l2_loss(x)
-
-    def subtract_product(
-        variable: keras.Variable, factor: Tensor, x: Tensor
-    ) -> None:
-        """Subtracts factor * x from the variable, in one pass."""
-        tf.raw_ops.ResourceApplyGradientDescent(
-            var=variable.value.handle, alpha=factor, delta=x
-        )
-
-    def run_update(
-        update: Update,
-        constants: Constants,
-        variables: Sequence[keras.Variable],
-        inputs: Tensors,
-        is_compiled: bool,
-    ) -> Tensor:
-        """Calls update(variables, inputs, constants), as one compiled loop.
-
-        `update` returns new values of the first variables, which are assigned,
-        and a tensor, which is returned. All have the dtype of the variables;
-        one of the inputs has their shape, all other inputs are scalars.
-        """
-        dtype, counts = variables[0].dtype, (len(variables), len(inputs))
-        run = _runner(update, constants, dtype, *counts, is_compiled)
-        return run(
-            *(variable.value.handle for variable in variables),
-            *(tf.cast(x, dtype) for x in inputs),
-        )
-
-    @functools.cache
-    def _runner(
-        update: Update,
-        constants: Constants,
-        dtype: str,
-        num_variables: int,
-        num_inputs: int,
-        is_compiled: bool,
-    ) -> Callable[..., Tensor]:
-        def run(*arguments: Tensor) -> Tensor:
-            handles = arguments[:num_variables]
-            values = [
-                tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
-                for handle in handles
-            ]
-            new_values, result = update(
-                values, arguments[num_variables:], constants
-            )
-            for handle, value in zip(handles, new_values, strict=False):
-                tf.raw_ops.AssignVariableOp(resource=handle, value=value)
-            return result
-
-        if not is_compiled:
-            return run
-        signature = [tf.TensorSpec((), tf.resource)] * num_variables
-        signature += [tf.TensorSpec(None, dtype)] * num_inputs
-        # A trace within the trace of a step would keep its graph, and so the
-        # weights of the network, for as long as this cache lives.
-        with tf.init_scope():
-            return tf.function(
-                run, signature, autograph=False, jit_compile=True
-            ).get_concrete_function()
-
-else:
-
-    def sum_dense(gradients: Tensors) -> Tensors:
+    The gradient of an embedding is a list of rows, and becomes dense.
+    """
+    if not _IS_TENSORFLOW:
         return gradients  # of the whole batch already, and dense
+    return sum_over_replicas([tf.convert_to_tensor(g) for g in gradients])
 
-    def half_square_sum(x: Tensor) -> Tensor:
+
+def half_square_sum(x: Tensor) -> Tensor:
+    if not _IS_TENSORFLOW:
         return 0.5 * ops.sum(ops.square(x))
+    return tf.nn.l2_loss(x)
 
-    def subtract_product(
-        variable: keras.Variable, factor: Tensor, x: Tensor
-    ) -> None:
+
+def subtract_product(
+    variable: keras.Variable, factor: Tensor, x: Tensor
+) -> None:
+    """Subtracts factor * x from the variable, in one pass."""
+    if not _IS_TENSORFLOW:
         variable.assign_sub(factor * x)
+        return
+    tf.raw_ops.ResourceApplyGradientDescent(
+        var=variable.value.handle, alpha=factor, delta=x
+    )
 
-    def run_update(
-        update: Update,
-        constants: Constants,
-        variables: Sequence[keras.Variable],
-        inputs: Tensors,
-        is_compiled: bool,
-    ) -> Tensor:
+
+def run_update(
+    update: Update,
+    constants: Constants,
+    variables: Sequence[keras.Variable],
+    inputs: Tensors,
+    is_compiled: bool,
+) -> Tensor:
+    """Calls update(variables, inputs, constants), as one compiled loop.
+
+    `update` returns new values of the first variables, which are assigned, and
+    a tensor, which is returned. All have the dtype of the variables; one of the
+    inputs has their shape, all other inputs are scalars.
+    """
+    if not _IS_TENSORFLOW:
         values = [ops.convert_to_tensor(v) for v in variables]
         new_values, result = update(values, inputs, constants)
         for variable, value in zip(variables, new_values, strict=False):
             variable.assign(value)
         return result
+    dtype, counts = variables[0].dtype, (len(variables), len(inputs))
+    run = _runner(update, constants, dtype, *counts, is_compiled)
+    return run(
+        *(variable.value.handle for variable in variables),
+        *(tf.cast(x, dtype) for x in inputs),
+    )
+
+
+@functools.cache
+def _runner(
+    update: Update,
+    constants: Constants,
+    dtype: str,
+    num_variables: int,
+    num_inputs: int,
+    is_compiled: bool,
+) -> Callable[..., Tensor]:
+    """Returns a function of the variables' handles and of the inputs."""
+
+    def run(*arguments: Tensor) -> Tensor:
+        handles = arguments[:num_variables]
+        values = [
+            tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
+            for handle in handles
+        ]
+        inputs = arguments[num_variables:]
+        new_values, result = update(values, inputs, constants)
+        for handle, value in zip(handles, new_values, strict=False):
+            tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+        return result
+
+    if not is_compiled:
+        return run
+    signature = [tf.TensorSpec((), tf.resource)] * num_variables
+    signature += [tf.TensorSpec(None, dtype)] * num_inputs
+    # A trace within the trace of a step would keep its graph, and so the
+    # weights of the network, for as long as this cache lives.
+    with tf.init_scope():
+        return tf.function(
+            run, signature, autograph=False, jit_compile=True
+        ).get_concrete_function()
