@@ -31,11 +31,7 @@ from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.masking_config import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.training.distribution import (
-    BatchShard,
-    get_strategy,
-    is_chief,
-)
+from keras_bert.training.distribution import BatchShard, get_strategy, is_chief
 from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.losses import (
     accuracy,
@@ -125,13 +121,13 @@ def pretrain(
     """
     config = PretrainingConfig.checked(config)
     check_output_dir(output_dir)
-    if checkpoint:
-        start = Checkpoint.of(checkpoint)
+    start = Checkpoint.of(checkpoint) if checkpoint else None
+    if start:
         bert_config = bert_config or start.config
         vocab_file = vocab_file or start.vocab_file
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
-    _check(config, bert_config, checkpoint)
+    _check(config, bert_config, start)
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
     files = files_to_records.find_files(input_files)
@@ -140,7 +136,7 @@ def pretrain(
     tokenizer = None
     if vocab_file:
         tokenizer = _load_tokenizer(
-            files + held_out_files, bert_config, config, checkpoint, vocab_file
+            files + held_out_files, bert_config, config, start, vocab_file
         )
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
     records = _open(files, config, tokenizer)
@@ -158,16 +154,14 @@ def pretrain(
     size = bert_config.vocab_size
     with records.errors_named(size), (held_out or records).errors_named(size):
         metrics = train(
-            _setup(records, held_out, bert_config, config, checkpoint),
+            _setup(records, held_out, bert_config, config, start),
             RunFolder(
                 output_dir=output_dir,
                 strategy=strategy,
                 sidecars=sidecars,
                 fingerprint=Fingerprint(config.fixed_settings(), digests),
                 starts_over=overwrite_output_dir,
-                sources=[Checkpoint.of(checkpoint).folder]
-                if checkpoint
-                else [],
+                sources=[start.folder] if start else [],
             ),
             config,
             callbacks,
@@ -178,11 +172,9 @@ def pretrain(
 
 
 def _check(
-    config: PretrainingConfig,
-    bert_config: BertConfig,
-    checkpoint: str | Path | None,
+    config: PretrainingConfig, bert_config: BertConfig, start: Checkpoint | None
 ) -> None:
-    if config.init_moments and not checkpoint:
+    if config.init_moments and not start:
         raise InputError(
             "init_moments loads the optimizer's moments from a checkpoint; "
             "give a checkpoint."
@@ -212,9 +204,7 @@ def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
 
 
 def _open(
-    files: list[str],
-    config: PretrainingConfig,
-    tokenizer: BertTokenizer | None,
+    files: list[str], config: PretrainingConfig, tokenizer: BertTokenizer | None
 ) -> files_to_records.PretrainingRecords:
     """Returns records; the tokenizer masks records without masks."""
     drawer = tokenizer and InstanceDrawer(
@@ -236,7 +226,7 @@ def _setup(
     held_out: files_to_records.PretrainingRecords | None,
     bert_config: BertConfig,
     config: PretrainingConfig,
-    checkpoint: str | Path | None,
+    start: Checkpoint | None,
 ) -> TrainingSetup:
     def build_model() -> keras.Model:
         packed = config.pack_sequences
@@ -249,8 +239,9 @@ def _setup(
             model = build_pretraining_model(
                 bert_config, next_sentence=config.next_sentence, packed=packed
             )
-        if checkpoint:
-            load_to_train(model, checkpoint)
+        if start:
+            # Not `start`, which would keep its arrays during the run.
+            load_to_train(model, start.place)
         return model
 
     objectives = _objectives(config)
@@ -270,6 +261,9 @@ def _setup(
         assert held_out
         return batches(held_out.batches(config.eval_batch_size, share))
 
+    generator = None
+    if config.replaced_tokens:
+        generator = generator_config(bert_config, config.generator_size)
     return TrainingSetup(
         build_model=build_model,
         objectives=objectives,
@@ -277,18 +271,14 @@ def _setup(
             count_work,
             config=bert_config,
             num_labels=2 if config.next_sentence else 0,
-            generator=generator_config(bert_config, config.generator_size)
-            if config.replaced_tokens
-            else None,
+            generator=generator,
         ),
-        init_moments=Checkpoint.of(checkpoint).folder
-        if checkpoint and config.init_moments
-        else None,
+        init_moments=start.folder if start and config.init_moments else None,
         num_train_steps=config.num_train_steps,
         num_warmup_steps=config.num_warmup_steps,
         train_batches=train_batches,
         held_out_batches=held_out_batches if held_out else None,
-        evaluates_first=checkpoint is not None,
+        evaluates_first=start is not None,
     )
 
 
@@ -343,14 +333,14 @@ def _load_tokenizer(
     files: list[str],
     bert_config: BertConfig,
     config: PretrainingConfig,
-    checkpoint: str | Path | None,
+    start: Checkpoint | None,
     vocab_file: str | Path,
 ) -> BertTokenizer:
     """Loads the tokenizer that the config or the files of the records describe.
 
     Raises InputError if the files disagree, or name another vocabulary.
     """
-    settings, first = None, None
+    settings, first = None, ""
     for file, values in files_to_records.settings_of_records(files):
         other = TokenizerSettings.from_values(values, file)
         if settings is None:
@@ -362,7 +352,7 @@ def _load_tokenizer(
             )
     given = config.do_lower_case
     if settings is None:
-        settings = resolve_tokenizer_settings(checkpoint, vocab_file, given)
+        settings = resolve_tokenizer_settings(start, vocab_file, given)
     elif given not in (None, settings.do_lower_case):
         logging.warning(
             "%s was made with do_lower_case=%s, but do_lower_case=%s was "

@@ -132,13 +132,12 @@ class PretrainingRecords:
 
         def read(batch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             _count_call()
-            size = batch_size
-            if order is None:
-                size = min(size, num_records - batch * batch_size)
-            rows = share.rows(size)
-            numbers = batch * batch_size + np.arange(rows.start, rows.stop)
+            begin = batch * batch_size
+            left = batch_size if order else num_records - begin
+            rows = share.rows(min(batch_size, left))
+            numbers = begin + np.arange(rows.start, rows.stop)
             epochs = np.zeros_like(numbers)
-            if order is not None:
+            if order:
                 numbers, epochs = order(numbers)
             return np.array(self._files.read(numbers), object), epochs, numbers
 
