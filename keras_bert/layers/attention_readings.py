@@ -98,9 +98,8 @@ class AttentionRelations(_Reading):
         for dense in (attention.query, attention.key, attention.value):
             parts = ops.reshape(dense(x) * width**-0.25, shape)
             parts = ops.transpose(parts, (0, 2, 1, 3))  # [B, R, S, D]
-            relations.append(
-                ops.matmul(parts, ops.transpose(parts, (0, 1, 3, 2)))
-            )
+            turned = ops.transpose(parts, (0, 1, 3, 2))
+            relations.append(ops.matmul(parts, turned))
         logits = ops.cast(ops.concatenate(relations, axis=1), "float32")
         places = ops.arange(length)
         adder = mask_adder(

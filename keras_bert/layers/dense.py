@@ -87,12 +87,15 @@ def build_dense(
 
 
 def build_layer_norm(
-    parent: keras.layers.Layer, name: str, size: int, use_bias: bool = True
+    parent: keras.layers.Layer, name: str, size: int
 ) -> keras.layers.LayerNormalization:
-    """Returns a layer norm for [..., size], with the parent's epsilon."""
+    """Returns a layer norm for [..., size], with the parent's epsilon.
+
+    It has a bias if the parent's `biases` name "norm".
+    """
     layer = keras.layers.LayerNormalization(
         epsilon=parent.layer_norm_eps,
-        center=use_bias,
+        center="norm" in parent.biases.split(),
         dtype=parent.dtype_policy,
         trainable=parent.trainable,
         name=name,

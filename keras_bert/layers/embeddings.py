@@ -55,7 +55,7 @@ class BertEmbeddings(keras.layers.Layer):
         super().__init__(**kwargs)
         self.first_position = first_position
         self.has_positions = has_positions
-        self.norm_bias = norm_bias
+        self.biases = "norm" if norm_bias else ""
         self.family_fields = family_fields
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
@@ -85,9 +85,7 @@ class BertEmbeddings(keras.layers.Layer):
             self.segment_embeddings = self._add_table(
                 "segment_embeddings", self.type_vocab_size
             )
-        self.layer_norm = build_layer_norm(
-            self, "layer_norm", self.hidden_size, self.norm_bias
-        )
+        self.layer_norm = build_layer_norm(self, "layer_norm", self.hidden_size)
 
     def _add_table(self, name: str, num_rows: Any) -> Any:
         return self.add_weight(

@@ -81,7 +81,7 @@ class EncoderBlock(keras.layers.Layer):
         self.attention_dropout = self._dropout("attention_dropout")
         if self.norms != "before_output":
             self.attention_layer_norm = build_layer_norm(
-                self, "attention_layer_norm", size, "norm" in biases
+                self, "attention_layer_norm", size
             )
         use_bias = "intermediate" in biases
         self.intermediate = build_dense(
@@ -96,7 +96,7 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.output_dropout = self._dropout("output_dropout")
         self.output_layer_norm = build_layer_norm(
-            self, "output_layer_norm", size, "norm" in biases
+            self, "output_layer_norm", size
         )
 
     def call(

@@ -38,14 +38,11 @@ class PredictionHead(keras.layers.Layer):
         self.biases = biases
 
     def build(self, x_shape: Any) -> None:
-        size, biases = x_shape[-1], self.biases.split()
-        use_bias = "head" in biases
+        size, use_bias = x_shape[-1], "head" in self.biases.split()
         self.dense = build_dense(
             self, "dense", size, size, self.activation, use_bias
         )
-        self.layer_norm = build_layer_norm(
-            self, "layer_norm", size, "norm" in biases
-        )
+        self.layer_norm = build_layer_norm(self, "layer_norm", size)
 
     def call(self, x: Any) -> Any:
         return self.layer_norm(self.dense(x))
@@ -94,8 +91,7 @@ class Pooler(keras.layers.Layer):
         input_mask_shape: Any,
         cls_positions_shape: Any = None,
     ) -> None:
-        size, biases = x_shape[-1], self.biases.split()
-        use_bias = "head" in biases
+        size, use_bias = x_shape[-1], "head" in self.biases.split()
         self.dense = build_dense(
             self, "dense", size, size, self.activation, use_bias
         )
@@ -104,9 +100,7 @@ class Pooler(keras.layers.Layer):
                 "mean", dtype=self.dtype_policy, name="mean_pooling"
             )
         if self.layer_norm_eps:
-            self.layer_norm = build_layer_norm(
-                self, "layer_norm", size, "norm" in biases
-            )
+            self.layer_norm = build_layer_norm(self, "layer_norm", size)
 
     def call(self, x: Any, input_mask: Any, cls_positions: Any = None) -> Any:
         pooled = self.dense(self._pool(x, input_mask, cls_positions))

@@ -96,10 +96,8 @@ class RelativePositions(keras.layers.Layer):
         length = ops.shape(input_mask)[1]
         # A number for each distance from -(S-1) to S-1: there are far fewer
         # distances than pairs.
-        distances = ops.arange(1 - length, length, dtype="int32")
-        rows = ops.take(
-            self.distance_embeddings, _bucket(distances), axis=0
-        )  # [2S-1, N]
+        buckets = _bucket(ops.arange(1 - length, length, dtype="int32"))
+        rows = ops.take(self.distance_embeddings, buckets, axis=0)  # [2S-1, N]
         positions = ops.arange(length, dtype="int32")
         pairs = positions[None, :] - positions[:, None] + (length - 1)
         biases = ops.take(ops.transpose(rows), pairs, axis=1)  # [N, S, S]

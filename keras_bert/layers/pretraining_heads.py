@@ -43,18 +43,11 @@ class MaskedLMHead(keras.layers.Layer):
     ) -> None:
         # If the embeddings are narrower than the network, the transform makes
         # vectors of their width.
-        size, biases = word_embeddings_shape[1], self.biases.split()
+        size, use_bias = word_embeddings_shape[1], "head" in self.biases.split()
         self.transform = build_dense(
-            self,
-            "transform",
-            x_shape[-1],
-            size,
-            self.activation,
-            use_bias="head" in biases,
+            self, "transform", x_shape[-1], size, self.activation, use_bias
         )
-        self.layer_norm = build_layer_norm(
-            self, "layer_norm", size, "norm" in biases
-        )
+        self.layer_norm = build_layer_norm(self, "layer_norm", size)
         self.output_bias = self.add_weight(
             name="output_bias",
             shape=(word_embeddings_shape[0],),
@@ -74,9 +67,8 @@ class MaskedLMHead(keras.layers.Layer):
     def compute_output_spec(
         self, x: Any, positions: Any, word_embeddings: Any
     ) -> Any:
-        return keras.KerasTensor(
-            (*positions.shape, word_embeddings.shape[0]), "float32"
-        )
+        shape = (*positions.shape, word_embeddings.shape[0])
+        return keras.KerasTensor(shape, "float32")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

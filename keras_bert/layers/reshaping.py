@@ -58,9 +58,8 @@ class UnflattenTokens(keras.layers.Layer):
         return ops.reshape(x, (-1, *sizes, *ops.shape(x)[1:]))  # [B, S, H]
 
     def compute_output_spec(self, x: Any, input_mask: Any) -> Any:
-        return keras.KerasTensor(
-            (*input_mask.shape, *x.shape[1:]), self.compute_dtype
-        )
+        shape = (*input_mask.shape, *x.shape[1:])
+        return keras.KerasTensor(shape, self.compute_dtype)
 
 
 def tokens_at(positions: Any, x: Any) -> Any:

@@ -42,10 +42,8 @@ class RowPositions(keras.layers.Layer):
         own_begins = ops.sum(is_own * ops.expand_dims(begins, 2), axis=1)
         seq_length = ops.shape(mask)[1]
         positions = ops.arange(seq_length, dtype="int32") - own_begins
-        return (
-            ops.where(mask > 0, positions, 0),
-            ops.minimum(begins, seq_length - 1),
-        )
+        positions = ops.where(mask > 0, positions, 0)
+        return positions, ops.minimum(begins, seq_length - 1)
 
     def compute_output_spec(self, input_mask: Any) -> Any:
         return (
@@ -83,9 +81,8 @@ class SequencePooling(keras.layers.Layer):
             return self.call(x, input_mask > 0, first)[:, 0]
         num_sequences = ops.shape(cls_positions)[1]
         if self.pooling == "cls":
-            vectors = ops.reshape(
-                tokens_at(cls_positions, x), (-1, num_sequences, x.shape[-1])
-            )
+            vectors = tokens_at(cls_positions, x)
+            vectors = ops.reshape(vectors, (-1, num_sequences, x.shape[-1]))
             return ops.cast(vectors, "float32")
         mask = ops.cast(input_mask, "int32")
         x = ops.cast(x, "float32")
@@ -115,9 +112,8 @@ class SequencePooling(keras.layers.Layer):
         self, x: Any, input_mask: Any, cls_positions: Any = None
     ) -> Any:
         sequences = () if cls_positions is None else cls_positions.shape[1:]
-        return keras.KerasTensor(
-            (x.shape[0], *sequences, x.shape[-1]), "float32"
-        )
+        shape = (x.shape[0], *sequences, x.shape[-1])
+        return keras.KerasTensor(shape, "float32")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

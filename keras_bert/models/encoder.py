@@ -39,9 +39,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     names = ["input_ids", "input_mask", "segment_ids"]
     if packed:
         names += ["position_ids", "cls_positions"]
-    inputs = {
-        name: keras.Input((None,), dtype="int32", name=name) for name in names
-    }
+    inputs = {x: keras.Input((None,), dtype="int32", name=x) for x in names}
     x, _ = BertEmbeddings(
         vocab_size=config.vocab_size,
         hidden_size=config.embedding_size or config.hidden_size,
@@ -59,22 +57,18 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
         },
         name="embeddings",
     )(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"))
-    sequence_output = build_blocks(config, x, inputs["input_mask"], packed)
-    pooled_output = Pooler(
+    tokens = build_blocks(config, x, inputs["input_mask"], packed)
+    norm_eps = config.layer_norm_eps if config.prediction_head else None
+    pooled = Pooler(
         left_to_right=config.directionality == "left_to_right",
         initializer_range=config.initializer_range,
         activation=config.pooler_act,
         pooling=config.pooling,
-        layer_norm_eps=(
-            config.layer_norm_eps if config.prediction_head else None
-        ),
+        layer_norm_eps=norm_eps,
         biases=config.biases,
         name="pooler",
-    )(sequence_output, inputs["input_mask"], inputs.get("cls_positions"))
-    outputs = {
-        "sequence_output": sequence_output,
-        "pooled_output": pooled_output,
-    }
+    )(tokens, inputs["input_mask"], inputs.get("cls_positions"))
+    outputs = {"sequence_output": tokens, "pooled_output": pooled}
     return keras.Model(inputs, outputs, name="bert_encoder")
 
 
@@ -95,10 +89,9 @@ def build_blocks(
         initializer_range=config.initializer_range,
         name=f"{prefix}flatten_tokens",
     )(x)  # [B, S, E] -> [T, H]
+    full_every = config.global_attn_every_n_layers
     for i in range(config.num_hidden_layers):
-        is_local = config.local_attention and (
-            i % config.global_attn_every_n_layers
-        )
+        is_local = config.local_attention and i % full_every
         norms = config.norm_placement
         if i == 0 and norms == "before":
             norms = "before_output"  # the embeddings have a norm

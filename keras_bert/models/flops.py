@@ -56,11 +56,8 @@ def count_work(
         h = (generator or config).hidden_size
         e = (generator or config).embedding_size or h
         products += num_masked * (h * e + e * config.vocab_size)
-    return {
-        "sequences": num_sequences,
-        "tokens": num_tokens,
-        "flops": 2 * 3 * products,
-    }
+    flops = 2 * 3 * products
+    return {"sequences": num_sequences, "tokens": num_tokens, "flops": flops}
 
 
 def _count_encoder(

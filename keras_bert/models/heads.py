@@ -53,9 +53,8 @@ def build_classifier(
             encoder.output["sequence_output"], encoder.input["input_mask"]
         )
     logits = _after_dropout(x, config, num_labels, "classifier")
-    return keras.Model(
-        encoder.input, {"logits": logits}, name="bert_classifier"
-    )
+    outputs = {"logits": logits}
+    return keras.Model(encoder.input, outputs, name="bert_classifier")
 
 
 def build_regressor(config: BertConfig) -> keras.Model:
@@ -157,9 +156,8 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     """
     encoder = build_encoder(config)
     # No dropout here, as in google-research/bert, run_squad.py.
-    logits = build_output_layer(config, 2, "span_labeler")(
-        _token_vectors(encoder, config)
-    )  # [B, S, 2]
+    layer = build_output_layer(config, 2, "span_labeler")
+    logits = layer(_token_vectors(encoder, config))  # [B, S, 2]
     outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
     return keras.Model(encoder.input, outputs, name="bert_span_labeler")
 

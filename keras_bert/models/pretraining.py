@@ -36,9 +36,8 @@ def build_pretraining_model(
     tokens = encoder.output["sequence_output"]
     outputs = {"masked_lm": masked_lm(tokens, positions, word_embeddings)}
     if next_sentence:
-        outputs["next_sentence"] = NextSentenceHead(
-            initializer_range=config.initializer_range, name="next_sentence"
-        )(encoder.output["pooled_output"])
+        head = NextSentenceHead(config.initializer_range, name="next_sentence")
+        outputs["next_sentence"] = head(encoder.output["pooled_output"])
     return keras.Model(
         encoder.input | {"masked_lm_positions": positions},
         outputs,

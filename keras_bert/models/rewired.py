@@ -1,6 +1,5 @@
 """A network -> one with the same layers, but other inputs or outputs."""
 
-import functools
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -102,10 +101,8 @@ def with_attention_relations(
 
     Raises InputError if the encoder is frozen or has fewer layers.
     """
-    make = functools.partial(
-        AttentionRelations, num_relation_heads=num_relation_heads
-    )
-    return _with_outputs(model, _blocks(layers, "relations"), _reading(make))
+    read = _reading(lambda block: AttentionRelations(block, num_relation_heads))
+    return _with_outputs(model, _blocks(layers, "relations"), read)
 
 
 def with_attention_scores(
@@ -186,9 +183,8 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
         TensorShape([1, 2, 3])
     """
     inputs = _new_inputs(model)
-    position_ids, cls_positions = RowPositions(name="row_positions")(
-        inputs["input_mask"]
-    )
+    row_positions = RowPositions(name="row_positions")
+    position_ids, cls_positions = row_positions(inputs["input_mask"])
 
     def call(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
         if isinstance(layer, BertEmbeddings):

@@ -46,7 +46,5 @@ def fold_inputs(
         name: keras.Input((None, None), dtype="int32", name=name)
         for name in names
     }
-    rows = {
-        name: FoldChoices(name=f"fold_{name}")(x) for name, x in inputs.items()
-    }
+    rows = {n: FoldChoices(name=f"fold_{n}")(x) for n, x in inputs.items()}
     return inputs, rows
