@@ -70,7 +70,7 @@ def train_small(
         dataset = small_dataset().batch(4)
         return dataset.map(lambda *batch: share.cut(batch))
 
-    trained = train(
+    model, history = train(
         TrainingSetup(
             build_model=build_model,
             objectives={
@@ -93,7 +93,7 @@ def train_small(
         config,
         callbacks,
     )
-    return trained.model, trained.history.last
+    return model, history.last
 
 
 def _count_work(features):

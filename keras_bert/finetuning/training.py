@@ -192,16 +192,15 @@ def train_kind(
         sources=[Checkpoint.of(x).folder for x in sources],
     )
     interval = config.save_checkpoints_steps or num_batches
-    trained = train(
+    model, history = train(
         _setup(kind, examples, evaluations, start, num_steps),
         folder,
         dataclasses.replace(config, save_checkpoints_steps=interval),
         callbacks,
         ends_at_interrupt=ends_at_interrupt,
     )
-    model = trained.model
     if is_chief(strategy):
-        best, step = whole_folder(folder.best), trained.history.last["step"]
+        best, step = whole_folder(folder.best), history.last["step"]
         # A call that finds a finished run keeps the result: a callback may
         # have restored weights that the last checkpoint does not have.
         is_kept = evaluations or best_of(best)["step"] == step
@@ -215,7 +214,7 @@ def train_kind(
             with precision("float32"):
                 model = kind.build_model(start.bert_config)
         load_whole(model, best)
-    return FinetunedNetwork(model, kind, evaluations), trained.history
+    return FinetunedNetwork(model, kind, evaluations), history
 
 
 def evaluations_of(

@@ -153,7 +153,7 @@ def pretrain(
     }
     size = bert_config.vocab_size
     with records.errors_named(size), (held_out or records).errors_named(size):
-        metrics = train(
+        _, history = train(
             _setup(records, held_out, bert_config, config, start),
             RunFolder(
                 output_dir=output_dir,
@@ -165,7 +165,8 @@ def pretrain(
             ),
             config,
             callbacks,
-        ).history.last
+        )
+    metrics = history.last
     if is_chief(strategy):
         _write_results(output_dir, metrics, bert_config, config, checkpoint)
     return metrics

@@ -76,9 +76,8 @@ def _mirrored() -> tf.distribute.MirroredStrategy:
     2.21 would take them for the first strategy's sums. This is an error if the
     shapes differ.
     """
-    devices = tf.config.list_logical_devices("GPU") or (
-        tf.config.list_logical_devices("CPU")
-    )
+    list_devices = tf.config.list_logical_devices
+    devices = list_devices("GPU") or list_devices("CPU")
     return tf.distribute.MirroredStrategy([d.name for d in devices])
 
 
@@ -299,7 +298,6 @@ def _num_other_rows(num_rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Counts the rows of the replicas before this one, and after it."""
     replica = replica_id()
     own = tf.one_hot(replica, num_replicas(), dtype=tf.float32)
-    counts = tf.cast(
-        sum_over_replicas(own * tf.cast(num_rows, tf.float32)), tf.int32
-    )
+    own *= tf.cast(num_rows, tf.float32)
+    counts = tf.cast(sum_over_replicas(own), tf.int32)
     return tf.reduce_sum(counts[:replica]), tf.reduce_sum(counts[replica + 1 :])

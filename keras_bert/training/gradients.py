@@ -96,9 +96,8 @@ class BatchGradients:
     ) -> tuple[Gradients, StepSums]:
         """Returns the gradients and this replica's sums of the metrics."""
         data = _Part(features, labels, weights)
-        totals = distribution.sum_over_replicas(
-            {name: tf.reduce_sum(w) for name, w in weights.items()}
-        )
+        totals = {name: tf.reduce_sum(w) for name, w in weights.items()}
+        totals = distribution.sum_over_replicas(totals)
         # Replicas share the seeds, and would all drop the same entries.
         shift = _SEED_SHIFT * tf.cast(distribution.replica_id(), tf.int64)
         seeds = [v.value + [shift, 0] for v in self._seeds]

@@ -1,6 +1,5 @@
 """A training run: steps, rows of the history, checkpoints, evaluations."""
 
-import dataclasses
 import functools
 import math
 import time
@@ -32,14 +31,6 @@ _CONFIG = "train_config.json"
 _NUM_ROWS = 100
 
 
-@dataclasses.dataclass(frozen=True)
-class TrainedModel:
-    """A model with the weights of the last step, and the history of the run."""
-
-    model: keras.Model
-    history: History
-
-
 def train(
     setup: TrainingSetup,
     folder: RunFolder,
@@ -47,7 +38,7 @@ def train(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     *,
     ends_at_interrupt: bool = False,
-) -> TrainedModel:
+) -> tuple[keras.Model, History]:
     """Trains a model, or continues where an earlier run was interrupted.
 
     An interval ends at every multiple of `save_checkpoints_steps` and at the
@@ -64,6 +55,9 @@ def train(
 
     With `ends_at_interrupt`, Ctrl-C ends the run early, without an error.
 
+    Returns:
+        The model with the weights of the last step, and the history of the run.
+
     Raises:
         InputError: If a batch cannot be split, if the folder contains another
             run, or if a loss or a weight is not finite; the message names the
@@ -78,7 +72,7 @@ def train(
         if not ends_at_interrupt:
             raise
         logging.warning("Interrupted at step %d.", run.step)
-    return TrainedModel(run.network.model, run.history)
+    return run.network.model, run.history
 
 
 class _Run:
@@ -220,9 +214,8 @@ class _Run:
         for weight in self.network.steps.network.weights:
             array = weight.numpy()
             if not math.isfinite(np.vdot(array, array)):
-                self._refuse(
-                    f"{weight.path} is not finite or too large", self.step
-                )
+                what = f"{weight.path} is not finite or too large"
+                self._refuse(what, self.step)
 
     def _begins_with_evaluation(self) -> bool:
         """Returns whether an evaluation is due, interrupted or at step 0."""
@@ -249,9 +242,8 @@ class _Run:
             self._exit_if_terminated()
         if not math.isfinite(metrics.get("loss", 0.0)):
             self._refuse("The held-out loss is not finite", self.step)
-        self._add_to_row(
-            {f"{HELD_OUT}{name}": float(x) for name, x in metrics.items()}
-        )
+        held_out = {f"{HELD_OUT}{n}": float(x) for n, x in metrics.items()}
+        self._add_to_row(held_out)
         if self.folder.is_written:
             self.history.write_table()
             self.history.write_events()
@@ -269,14 +261,11 @@ class _Run:
         """Evaluates the model, and keeps its weights if they are the best."""
         selection = self.setup.selection
         if not selection:
-            if not self.held_out:
-                return {}
-            return self.network.steps.evaluate(*self.held_out)
-        # The model itself, not the network that trains it.
-        metrics = selection.evaluate(self.network.model)
-        self.folder.keep_if_best(
-            self.network.model, self.step, metrics, selection.metric
-        )
+            evaluate = self.network.steps.evaluate
+            return evaluate(*self.held_out) if self.held_out else {}
+        model = self.network.model  # not the network that trains it
+        metrics = selection.evaluate(model)
+        self.folder.keep_if_best(model, self.step, metrics, selection.metric)
         return metrics
 
     def _exit_if_terminated(self) -> None:

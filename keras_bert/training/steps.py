@@ -140,9 +140,8 @@ class Steps:
         features, labels, weights = self._unpack(data)
         labels = self._all_labels(features, labels)
         outputs = self.network(features, training=False)
-        return self._add_to_means(
-            self._gradients.sums(labels, outputs, weights)
-        )
+        sums = self._gradients.sums(labels, outputs, weights)
+        return self._add_to_means(sums)
 
     def _steps_on_iterator(self, batches: Iterator) -> Metrics:
         if self.steps_per_execution > 1:  # a loop traces the step again

@@ -61,9 +61,8 @@ class AdamW(DecoupledDecayOptimizer):
         rate = ops.cast(learning_rate, dtype)
         corrected = rate * ops.sqrt(1 - power_2) / (1 - power_1)
         # A compiled loop rounds less often than Keras.
-        self.advance(
-            _adamw, slot, gradient, scale, rate, corrected, is_compiled=False
-        )
+        inputs = gradient, scale, rate, corrected
+        self.advance(_adamw, slot, *inputs, is_compiled=False)
 
     def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
         # This rounds as Keras does, not as the base class does.
@@ -97,7 +96,7 @@ class Lamb(DecoupledDecayOptimizer):
     ) -> None:
         step = ops.cast(self.iterations, _STEP_DTYPE) + 1.0
         direction = self.advance(
-            _lamb_direction,
+            _lamb,
             slot,
             gradient,
             scale,
@@ -198,9 +197,7 @@ def _adamw(values: Tensors, inputs: Tensors, constants: Constants) -> Updated:
     return (m, v, p - m * corrected / (ops.sqrt(v) + constants.epsilon)), None
 
 
-def _lamb_direction(
-    values: Tensors, inputs: Tensors, constants: Constants
-) -> Updated:
+def _lamb(values: Tensors, inputs: Tensors, constants: Constants) -> Updated:
     (m, v, p), (gradient, scale, correction_1, correction_2) = values, inputs
     m, v = _moments(m, v, gradient * scale, constants)
     m_hat, v_hat = m / correction_1, v / correction_2

@@ -1,7 +1,7 @@
 """The optimizer of a run, by its name in the config."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 import tensorflow as tf
@@ -10,17 +10,15 @@ from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import sum_over_replicas
 from keras_bert.training.optimizers import adam
 
-_CLASSES: dict[str, tuple[type, dict[str, Any]]] = {
-    "adam_weight_decay": (adam.AdamWeightDecay, {}),
-    "lamb": (adam.Lamb, {}),
+_OPTIMIZERS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
+    "adam_weight_decay": adam.AdamWeightDecay,
+    "lamb": adam.Lamb,
     # The epsilon is Keras', and only the last part of a path counts, as in
     # Keras.
-    "adamw": (
+    "adamw": functools.partial(
         adam.AdamW,
-        {
-            "epsilon": 1e-7,
-            "exclude_from_weight_decay": (r"(bias|gamma|beta)[^/]*$",),
-        },
+        epsilon=1e-7,
+        exclude_from_weight_decay=(r"(bias|gamma|beta)[^/]*$",),
     ),
 }
 
@@ -40,8 +38,7 @@ def build_optimizer(
     In float16 it also scales the loss and skips every step whose gradients
     are not finite.
     """
-    optimizer_class, options = _CLASSES[config.optimizer]
-    optimizer = optimizer_class(
+    optimizer = _OPTIMIZERS[config.optimizer](
         adam.WarmupDecay(
             config.learning_rate,
             num_train_steps,
@@ -53,7 +50,6 @@ def build_optimizer(
         weight_decay_rate=config.weight_decay_rate,
         global_clipnorm=config.clip_norm,
         learning_rate_factors=learning_rate_factors,
-        **options,
     )
     if config.precision == "float16":
         return LossScaleOptimizer(optimizer)

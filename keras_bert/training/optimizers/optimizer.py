@@ -117,9 +117,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        moments = self.add_optimizer_variables(
-            variables, ["momentum", "velocity"]
-        )
+        names = ["momentum", "velocity"]
+        moments = self.add_optimizer_variables(variables, names)
         self._slots: dict[int, Slot] = {}
         for variable, m, v in zip(variables, *moments, strict=True):
             path = variable.path
@@ -151,11 +150,10 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
         slots = [slot for slot, grad in pairs if grad is not None]
+        grads = [grad for grad in grads if grad is not None]
         # As in the reference, the gradient of an embedding becomes dense: its
         # moments decay for every row at every step.
-        grads = backend.sum_dense(
-            [grad for _, grad in pairs if grad is not None]
-        )
+        grads = backend.sum_dense(grads)
         scale = self.clip_scale(grads) if self.global_clipnorm else 1.0
         learning_rate = self.learning_rate
         for slot, grad in zip(slots, grads, strict=True):
