@@ -155,7 +155,8 @@ class ShuffledOrder:
     def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the order of the blocks, and the end of each window."""
         num_blocks = -(-self._size // _BLOCK)
-        blocks = _generator(*self._seed, epoch).permutation(num_blocks)
+        generator = np.random.default_rng((*self._seed, epoch))
+        blocks = generator.permutation(num_blocks)
         sizes = np.minimum(_BLOCK, self._size - blocks * _BLOCK)
         windows = np.arange(0, num_blocks, _WINDOW)
         return blocks, np.cumsum(np.add.reduceat(sizes, windows))
@@ -166,7 +167,7 @@ class ShuffledOrder:
         records = (blocks * _BLOCK + np.arange(_BLOCK)).ravel()
         records = records[records < self._size]
         # From 1: NumPy takes a missing number of a seed for 0.
-        generator = _generator(*self._seed, epoch, 1 + window)
+        generator = np.random.default_rng((*self._seed, epoch, 1 + window))
         return generator.permutation(records)
 
 
@@ -280,7 +281,3 @@ def _groups(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yields each value and its indices."""
     for value in np.unique(values):
         yield int(value), np.flatnonzero(values == value)
-
-
-def _generator(*seed: int) -> np.random.Generator:
-    return np.random.default_rng(seed)

@@ -142,9 +142,8 @@ class PretrainingRecords:
             return np.array(self._files.read(numbers), object), epochs, numbers
 
         def read_and_parse(batch: tf.Tensor) -> dict[str, tf.Tensor]:
-            rows = tf.numpy_function(
-                read, [batch], [tf.string, tf.int64, tf.int64], stateful=False
-            )
+            dtypes = [tf.string, tf.int64, tf.int64]
+            rows = tf.numpy_function(read, [batch], dtypes, stateful=False)
             for values in rows:
                 values.set_shape([num_rows])
             if self._drawer:

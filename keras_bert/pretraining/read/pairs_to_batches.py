@@ -40,25 +40,25 @@ def pretraining_batches(
         mask = tf.cast(features["input_mask"] > 0, tf.int32)
         if num_segments < 2:
             features["segment_ids"] = tf.zeros_like(mask)
+        is_next = features.pop("next_sentence_labels")
+        if packed:
+            next_weights = features.pop("next_sentence_weights")
+        else:
+            is_next = is_next[:, 0]
+            next_weights = tf.ones_like(is_next, tf.float32)
         labels = {
             "masked_lm": features["masked_lm_ids"],
             # The network has the labels itself.
             "replaced_tokens": mask,
-            "next_sentence": features.pop("next_sentence_labels"),
+            "next_sentence": is_next,
         }
         weights = {
             "masked_lm": features.pop("masked_lm_weights"),
             "replaced_tokens": tf.cast(mask, tf.float32),
+            "next_sentence": next_weights,
         }
         if "replaced_tokens" not in outputs:
             del features["masked_lm_ids"]
-        if packed:
-            weights["next_sentence"] = features.pop("next_sentence_weights")
-        else:
-            labels["next_sentence"] = labels["next_sentence"][:, 0]
-            weights["next_sentence"] = tf.ones_like(
-                labels["next_sentence"], tf.float32
-            )
         return (
             features,
             {name: labels[name] for name in outputs},
@@ -106,9 +106,8 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     masked = _sum_before(counts[:, -1], rows)[:, None] + counts - 1
 
     to_sequences = _mover(rows, numbers, tf.ones_like(numbers, tf.bool))
-    to_tokens = _mover(
-        rows, begins + positions, features["input_mask"] > 0, seq_length
-    )
+    is_token = features["input_mask"] > 0
+    to_tokens = _mover(rows, begins + positions, is_token, seq_length)
     to_masked = _mover(rows, masked, is_masked)
     labels = features["next_sentence_labels"]
     return {

@@ -11,7 +11,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 @dataclasses.dataclass(eq=False)
-class InstanceDrawer(tf.Module):
+class InstanceDrawer:
     """Draws masked pairs, packed and padded, from stretches of sentences.
 
     It draws four things: the end of the first segment; whether the second
@@ -54,7 +54,6 @@ class InstanceDrawer(tf.Module):
     random_seed: int = 12345
 
     def __post_init__(self) -> None:
-        super().__init__(name="instance_drawer")
         config.check_max_seq_length(self.max_seq_length)
 
     def __call__(
@@ -90,16 +89,12 @@ class InstanceDrawer(tf.Module):
         num_sentences = tf.math.count_nonzero(lengths, axis=1, dtype=tf.int32)
         # The masker uses the streams 0 to 3.
         bits = masking.row_bits(seeds, 4, tf.range(2))
-        num_first = 1 + masking.to_integers(
-            bits[:, 0], tf.maximum(num_sentences - 1, 1)
-        )
-        is_random = (num_sentences == 1) | (
-            masking.to_uniform(bits[:, 1]) < 0.5
-        )
-        sentence = tf.range(tf.shape(lengths)[1])
-        first = tf.reduce_sum(
-            tf.where(sentence < num_first[:, None], lengths, 0), axis=1
-        )
+        most = tf.maximum(num_sentences - 1, 1)
+        num_first = 1 + masking.to_integers(bits[:, 0], most)
+        is_random = masking.to_uniform(bits[:, 1]) < 0.5
+        is_random |= num_sentences == 1
+        is_first = tf.range(tf.shape(lengths)[1]) < num_first[:, None]
+        first = tf.reduce_sum(tf.where(is_first, lengths, 0), axis=1)
         second = tf.where(
             is_random,
             _gathered(

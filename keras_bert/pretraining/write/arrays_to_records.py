@@ -32,10 +32,8 @@ def serialize_examples(
         _entries(name, *(values if isinstance(values, tuple) else (values,)))
         for name, values in features.items()
     ]
-    return [
-        _field(_FIELD_1, b"".join(entries))
-        for entries in zip(*columns, strict=True)
-    ]
+    rows = zip(*columns, strict=True)
+    return [_field(_FIELD_1, b"".join(entries)) for entries in rows]
 
 
 def _entries(

@@ -79,15 +79,14 @@ class RecordMaker:
         rows = documents_to_pairs.draw_rows(corpus, config, generator)
         order = np.random.default_rng(generator.getrandbits(64))
         rows = rows[order.permutation(len(rows))]
+        is_single = np.diff(corpus.document_ends) < 2
         too_long = np.diff(corpus.sentence_ends) - (config.max_seq_length - 3)
         counts.update(
             documents=len(corpus.document_ends) - 1,
             sentences=len(corpus.sentence_ends) - 1,
             tokens=len(corpus.ids),
             instances=len(rows),
-            one_sentence_documents=int(
-                (np.diff(corpus.document_ends) < 2).sum()
-            ),
+            one_sentence_documents=int(is_single.sum()),
             cut_tokens=int(too_long.clip(0).sum()),
         )
 

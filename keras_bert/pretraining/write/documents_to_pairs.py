@@ -73,9 +73,8 @@ def corpus_maker(
 
     def make(documents: list[str]) -> Corpus:
         calls = np.cumsum([*map(len, documents)]) // _CHARACTERS_PER_CALL
-        chunks = np.split(
-            np.array(documents, object), np.flatnonzero(np.diff(calls)) + 1
-        )
+        cuts = np.flatnonzero(np.diff(calls)) + 1
+        chunks = np.split(np.array(documents, object), cuts)
         results = [
             [array.numpy() for array in tokenize(tf.constant(chunk))]
             for chunk in chunks
@@ -84,11 +83,11 @@ def corpus_maker(
         ends = np.append(0, lengths).cumsum()
         # np.unique leaves out empty documents.
         document_ends = np.unique(ends[np.append(0, counts).cumsum()])
-        cuts = [
+        more_ends = [
             np.arange(ends[i], ends[i + 1], _MAX_SENTENCE_LENGTH)
             for i in np.flatnonzero(lengths > _MAX_SENTENCE_LENGTH)
         ]
-        ends = np.unique(np.concatenate([ends, *cuts]))
+        ends = np.unique(np.concatenate([ends, *more_ends]))
         return Corpus(ids, ends, ends.searchsorted(document_ends))
 
     return make
@@ -109,9 +108,8 @@ def split_sentences(documents: tf.Tensor) -> tf.RaggedTensor:
     texts = tf.strings.regex_replace(texts, _NO_END, " ")
     texts = tf.strings.regex_replace(texts, r"\x00", "\n")
     sentences = tf.strings.split(texts, "\n")
-    sentences = sentences.with_flat_values(
-        tf.strings.strip(sentences.flat_values)
-    )
+    stripped = tf.strings.strip(sentences.flat_values)
+    sentences = sentences.with_flat_values(stripped)
     return tf.ragged.boolean_mask(sentences, sentences != "")
 
 
