@@ -9,7 +9,7 @@ from keras_bert.layers.dropout import Dropout
 NUM_PAIRS = 200_000
 
 
-def _is_dropped(rate, dtype="float32"):
+def _is_dropped(rate, dtype):
     """Returns which entries are dropped: bool [2, N], a number per column."""
     layer = Dropout(rate, seed=7, dtype=dtype)
     x = ops.ones((2, NUM_PAIRS), dtype)
@@ -18,20 +18,16 @@ def _is_dropped(rate, dtype="float32"):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_both_entries_of_a_number_are_dropped_at_the_rate(rate, dtype):
-    deviation = np.sqrt(rate * (1 - rate) / NUM_PAIRS)
-    shares = _is_dropped(rate, dtype).mean(axis=1)
-    np.testing.assert_allclose(shares, rate, atol=4 * deviation)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_entries_of_one_number_are_independent(rate):
-    first, second = _is_dropped(rate)
-    both = rate**2
-    deviation = np.sqrt(both * (1 - both) / NUM_PAIRS)
-    np.testing.assert_allclose(
-        (first & second).mean(), both, atol=4 * deviation
-    )
+def test_the_entries_of_a_number_are_dropped_independently(rate, dtype):
+    first, second = _is_dropped(rate, dtype)
+    for is_dropped, expected in (
+        (first, rate),
+        (second, rate),
+        (first & second, rate**2),
+    ):
+        deviation = np.sqrt(expected * (1 - expected) / NUM_PAIRS)
+        share = is_dropped.mean()
+        np.testing.assert_allclose(share, expected, atol=4 * deviation)
 
 
 @pytest.mark.parametrize("shape", [(1,), (2,), (5, 3), (1, 4, 7, 7)])
