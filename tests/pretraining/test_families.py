@@ -55,16 +55,13 @@ def test_it_goes_on_and_resumes(family, tmp_path):
     )
 
     def run(name):
-        output_dir = tmp_path / name
-        pretrain(
-            None, [str(records)], output_dir, checkpoint=base, config=CONFIG
-        )
-        return output_dir
+        folder = tmp_path / name
+        pretrain(None, [str(records)], folder, checkpoint=base, config=CONFIG)
 
     run("whole")
     # As if it had been killed in the interval after step 2.
-    stopped = run("parts")
-    shutil.rmtree(stopped / "checkpoints/step-00000004")
+    shutil.copytree(tmp_path / "whole", tmp_path / "parts")
+    shutil.rmtree(tmp_path / "parts/checkpoints/step-00000004")
     run("parts")
     whole, parts = (
         load_file(
