@@ -76,7 +76,7 @@ def test_early_stopping_starts_anew_in_a_resumed_run(tmp_path, caplog):
 
     assert train(8)["step"] == 8
     assert "start to count" not in caplog.text
-    assert train(16)["step"] == 16  # two intervals more than without a stop
+    assert train(24)["step"] == 20  # three more intervals, not one
     assert "EarlyStopping start to count at step 8" in caplog.text
 
 

@@ -1,12 +1,21 @@
-"""Strategies: what is wrong with a TPU or a cluster, and several runs."""
+"""Strategies: what is wrong with a TPU or a cluster, and several runs.
+
+For workers see test_steps.
+"""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.training.checkpoint import checkpoint_of_step
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.distribution import get_strategy, sum_over_replicas
+from keras_bert.training.distribution import (
+    get_strategy,
+    lost_worker_named,
+    sum_over_replicas,
+    value_of_chief,
+)
 
 
 def test_a_missing_tpu_is_named():
@@ -46,3 +55,20 @@ def test_two_mirrored_runs_of_a_process_sum_other_shapes():
         np.testing.assert_array_equal(
             strategy.experimental_local_results(total())[1], [2.0] * size
         )
+
+
+def test_one_device_keeps_its_value_and_its_errors():
+    one_device = tf.distribute.get_strategy()
+    assert value_of_chief(one_device, 11) == 11
+    error = tf.errors.UnavailableError(None, None, "no such file server")
+    with (
+        pytest.raises(tf.errors.UnavailableError),
+        lost_worker_named(one_device),
+    ):
+        raise error
+
+
+def test_a_worker_without_the_checkpoints_is_an_error(tmp_path):
+    (tmp_path / "step-00000006").mkdir()
+    with pytest.raises(ValueError, match="step-00000008, but another worker"):
+        checkpoint_of_step(tmp_path, 8)

@@ -113,8 +113,13 @@ def test_a_row_holds_the_means_of_its_steps(tmp_path, monkeypatch):
     """A run of any length has at least `_NUM_ROWS` rows."""
     assert run._NUM_ROWS == 100
     monkeypatch.setattr(run, "_NUM_ROWS", 10)
+    calls, distribute = [], run.distribute
+    monkeypatch.setattr(
+        run, "distribute", lambda *x: calls.append(x) or distribute(*x)
+    )
     config = dataclasses.replace(CONFIG, save_checkpoints_steps=17)
     train_small(tmp_path / "long", 20, config)
+    assert len(calls) == 2  # training data and held-out data, once each
     steps = [int(row["step"]) for row in history_rows(tmp_path / "long")]
     assert steps == sorted({*range(2, 21, 2), 17})
     config = dataclasses.replace(CONFIG, save_checkpoints_steps=1)
@@ -127,24 +132,13 @@ def test_a_row_holds_the_means_of_its_steps(tmp_path, monkeypatch):
     assert float(row["loss"]) == pytest.approx(np.mean(losses))
 
 
-def test_rows_do_not_distribute_the_held_out_data_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "_NUM_ROWS", 10)
-    calls, distribute = [], run.distribute
-
-    def counted(*args):
-        calls.append(args)
-        return distribute(*args)
-
-    monkeypatch.setattr(run, "distribute", counted)
-    train_small(tmp_path, 10)
-    assert len(calls) == 2  # the training data, and the held-out data
-
-
-def test_the_figures_of_a_row(tmp_path, logged):
-    train_small(tmp_path, 3)
-    _, *rows = history_rows(tmp_path)
-    assert [row["step"] for row in rows] == ["2", "3"]
-    for row in rows:
+def test_the_figures_of_a_row(seven):
+    rows = history_rows(seven.folder)
+    # The rate decays to 0 in the last step.
+    rates = [float(row["learning_rate"]) for row in rows]
+    expected = [0.05 * (7 - step) / 7 for step in range(1, 8)]
+    np.testing.assert_allclose(rates, expected, rtol=1e-5)
+    for row in rows[1::2]:
         row = {name: float(value) for name, value in row.items()}
         assert row["doubled"] == pytest.approx(2 * row["loss"])
         assert row["val_doubled"] == pytest.approx(2 * row["val_loss"])
@@ -153,9 +147,6 @@ def test_the_figures_of_a_row(tmp_path, logged):
         assert row["tokens_per_second"] == pytest.approx(5 * speed)
         assert row["flops_per_second"] == pytest.approx(700 * speed)
         assert 0 < 3 / speed < 60 * row["minutes"]
-    (line,) = [x for x in logged.messages if x.startswith("Step 2 of 3: ")]
-    assert f"training loss {float(rows[0]['loss']):.4g}; held out: " in line
-    assert f"held out: loss {float(rows[0]['val_loss']):.4g}, doubled" in line
 
 
 def test_times_and_speeds(tmp_path, monkeypatch):
@@ -196,30 +187,21 @@ def test_the_log_shows_the_progress_of_steps_and_held_out_batches(
     assert any(
         x.startswith("Evaluating: 5 of 5 batches") for x in logged.messages
     )
+    row = history_rows(tmp_path)[1]
+    (line,) = [x for x in logged.messages if x.startswith("Step 2 of 2: ")]
+    assert f"training loss {float(row['loss']):.4g}; held out: " in line
+    assert f"held out: loss {float(row['val_loss']):.4g}, doubled" in line
 
 
 def test_a_run_too_short_for_its_learning_rate_is_warned_of(tmp_path, caplog):
     """The rate of the last step is 0: a single step trains nothing."""
+    train_small(tmp_path, 1)
+    assert "a run of one step trains nothing" in caplog.text
+    caplog.clear()
     train_small(tmp_path, 2, num_warmup_steps=2)
     assert "warm-up" not in caplog.text
     train_small(tmp_path, 3, num_warmup_steps=5)
     assert "The warm-up takes 5 steps and the run has 3, so the" in caplog.text
-    caplog.clear()
-    train_small(tmp_path / "one", 1)
-    assert "a run of one step trains nothing" in caplog.text
-
-
-def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
-    train_small(tmp_path, 2)
-    asked = []
-    dataset = small_dataset().repeat().batch(3)
-
-    def train_batches(step, share):
-        asked.append(step)
-        return dataset.skip(step)
-
-    train_small(tmp_path, 5, train_batches=train_batches)
-    assert asked == [2]
 
 
 def test_the_step_is_traced_once(seven):
@@ -245,23 +227,17 @@ def test_a_run_leaves_no_graph_and_so_no_weights_behind(tmp_path):
     assert count_graphs() == before
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path, caplog):
-    model, figures = train_small(tmp_path, 4)
-    again, same_figures = train_small(tmp_path, 4)
-    assert f"The run in {tmp_path} already finished" in caplog.text
-    assert same_figures == figures
-    for a, b in zip(model.weights, again.weights, strict=True):
+def test_a_finished_run_is_not_trained_again(seven, tmp_path, caplog):
+    folder = tmp_path / "seven"
+    shutil.copytree(seven.folder, folder)
+    again, figures = train_small(folder, 7)
+    assert f"The run in {folder} already finished" in caplog.text
+    assert figures == seven.figures
+    for a, b in zip(seven.model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
-    assert len(history_rows(tmp_path)) == 4
-    (tmp_path / "history.csv").unlink()
-    _, figures = train_small(tmp_path, 4)
-    assert figures == {"step": 4}
-
-
-def test_the_loss_falls_on_ten_examples(tmp_path):
-    config = dataclasses.replace(CONFIG, save_checkpoints_steps=60)
-    _, figures = train_small(tmp_path, 60, config)
-    assert figures["val_loss"] < float(history_rows(tmp_path)[0]["loss"]) / 2
+    assert len(history_rows(folder)) == 7
+    (folder / "history.csv").unlink()
+    assert train_small(folder, 7)[1] == {"step": 7}
 
 
 def test_another_model_or_optimizer_is_refused(tmp_path):
@@ -279,27 +255,35 @@ def test_another_model_or_optimizer_is_refused(tmp_path):
         train_small(tmp_path, 4, lamb)
 
 
-@pytest.mark.parametrize("num_steps", [4, 6])
-def test_another_run_does_not_continue_this_one(tmp_path, num_steps):
+def test_another_run_does_not_continue_this_one(tmp_path):
     """Whether it is finished or not; nothing is changed."""
     train_small(tmp_path, 4, digests={"rows": "a", "weights": "w"})
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     changed = dataclasses.replace(CONFIG, learning_rate=0.01, random_seed=7)
     digests = {"rows": "b", "weights": "w"}
-    with pytest.raises(InputError) as error:
-        train_small(tmp_path, num_steps, changed, digests=digests)
-    assert str(error.value) == (
-        f"The run in {tmp_path} was started with learning_rate 0.05 instead "
-        "of 0.01, random_seed 12345 instead of 7, other rows; give the same "
-        "values to resume it, another output_dir, or overwrite_output_dir to "
-        "start over."
-    )
+    for num_steps in (4, 6):
+        with pytest.raises(InputError) as error:
+            train_small(tmp_path, num_steps, changed, digests=digests)
+        assert str(error.value) == (
+            f"The run in {tmp_path} was started with learning_rate 0.05 "
+            "instead of 0.01, random_seed 12345 instead of 7, other rows; give "
+            "the same values to resume it, another output_dir, or "
+            "overwrite_output_dir to start over."
+        )
     for path, content in before.items():
         assert path.read_bytes() == content, path
 
 
 def test_what_only_decides_how_to_compute_may_change(tmp_path):
+    """The data are asked for once, after the steps that were taken."""
     train_small(tmp_path, 2)
+    asked = []
+    dataset = small_dataset().repeat().batch(3)
+
+    def train_batches(step, share):
+        asked.append(step)
+        return dataset.skip(step)
+
     changed = dataclasses.replace(
         CONFIG,
         save_checkpoints_steps=4,
@@ -307,7 +291,8 @@ def test_what_only_decides_how_to_compute_may_change(tmp_path):
         steps_per_execution=2,
         eval_batch_size=3,
     )
-    assert train_small(tmp_path, 4, changed)[1]["step"] == 4
+    _, figures = train_small(tmp_path, 4, changed, train_batches=train_batches)
+    assert figures["step"] == 4 and asked == [2]
 
 
 def test_the_best_of_a_run_without_checkpoints(tmp_path):
@@ -323,13 +308,6 @@ def test_the_best_of_a_run_without_checkpoints(tmp_path):
     train_small(tmp_path, 4, selection=selection)
     score = json.loads((tmp_path / "best/score.json").read_text())
     assert score == {"step": 2, "score": 0.2, "since": 2}
-
-
-def test_a_row_has_the_learning_rate_of_its_step(tmp_path):
-    """The reference decays to 0 in the last step."""
-    train_small(tmp_path, 4, num_warmup_steps=2)
-    rates = [float(row["learning_rate"]) for row in history_rows(tmp_path)]
-    np.testing.assert_allclose(rates, [0.025, 0.025, 0.0125, 0.0], rtol=1e-6)
 
 
 def test_a_checkpoint_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
@@ -349,25 +327,23 @@ def test_a_checkpoint_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
     assert [p.name for p in folder.iterdir()] == ["step-00000002"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"gradient_accumulation_steps": 2}, "train_batch_size 3 cannot be sp"),
-        ({"steps_per_execution": 4}, "4 does not divide 2 steps"),
-    ],
-)
-def test_steps_or_rows_that_cannot_be_divided(tmp_path, changes, message):
-    config = dataclasses.replace(CONFIG, **changes)
-    with pytest.raises(ValueError, match=message):
-        train_small(tmp_path / "out", 8, config)
+def test_steps_or_rows_that_cannot_be_divided(tmp_path, seven):
+    left_over = tmp_path / "seven"  # has taken 7 steps
+    shutil.copytree(seven.folder, left_over)
+    for folder, steps, changes, message in (
+        (tmp_path / "out", 8, {"gradient_accumulation_steps": 2}, "size 3 ca"),
+        (
+            tmp_path / "out",
+            8,
+            {"steps_per_execution": 4},
+            "4 does not divide 2",
+        ),
+        (left_over, 10, {"steps_per_execution": 2}, "2 does not divide 3 step"),
+    ):
+        config = dataclasses.replace(CONFIG, **changes)
+        with pytest.raises(ValueError, match=message):
+            train_small(folder, steps, config)
     assert not (tmp_path / "out").exists()
-
-
-def test_steps_left_that_cannot_be_divided(tmp_path):
-    train_small(tmp_path, 3)
-    config = dataclasses.replace(CONFIG, steps_per_execution=2)
-    with pytest.raises(ValueError, match="2 does not divide 3 steps"):
-        train_small(tmp_path, 6, config)
 
 
 @pytest.fixture(scope="module")
@@ -382,7 +358,6 @@ def plain(tmp_path_factory):
     [
         {"precision": "bfloat16"},
         {"precision": "float16"},
-        {"steps_per_execution": 2},
         {"gradient_accumulation_steps": 3, "jit_compile": "on"},
     ],
     ids=str,
