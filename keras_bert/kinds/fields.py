@@ -163,7 +163,7 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
         raise InputError(
             f"Label {label!r} of example {number} is not one of the strings "
             f"{', '.join(map(repr, ids))}; correct it or the labels of the "
-            "task, or train a new output layer with new_head."
+            "task, or give new_head to from_pretrained or finetune."
         )
     return ids[label]
 

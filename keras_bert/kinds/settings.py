@@ -81,9 +81,10 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
     Attributes:
         class_weights: The weights of the labels in the training loss, separated
             by commas: for some labels, such as "yes=2.5,maybe=0.5" (the other
-            labels weigh 1), or one number for each label. "balanced" gives rare
-            labels more weight, by their frequency in the training set. With "",
-            all labels weigh 1.
+            labels weigh 1), or one number for each label. A dict from labels to
+            numbers becomes such a string. "balanced" gives rare labels more
+            weight, by their frequency in the training set. With "", all labels
+            weigh 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as in BERT; or mean, the mean of all tokens, which suits a
             sentence-transformers encoder. If training starts from a checkpoint
@@ -93,6 +94,14 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
 
     class_weights: str = setting("", is_for_training=True)
     pooling: str = setting("pooled", choices=("pooled", "mean"))
+
+    def __post_init__(self) -> None:
+        if isinstance(self.class_weights, Mapping):
+            weights = [
+                f"{x}={weight}" for x, weight in self.class_weights.items()
+            ]
+            object.__setattr__(self, "class_weights", ",".join(weights))
+        super().__post_init__()
 
 
 @dataclasses.dataclass(frozen=True)

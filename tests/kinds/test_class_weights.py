@@ -69,6 +69,12 @@ def test_balanced_weights_give_all_labels_the_same_sum(build):
     build(**learned)
 
 
+def test_a_dict_of_weights(build):
+    kind = build(class_weights={"yes": 2.5, "a=b": 4})
+    assert kind.class_weights.tolist() == [1, 2.5, 4]
+    assert kind.spec.settings.class_weights == "yes=2.5,a=b=4"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
