@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # The weights, the config, the tokenizer, and the text of task.json by its name.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
-_LAYER = re.compile(r"layer_(\d+)/")
+# ELECTRA's generator has as many layers as the network.
+_LAYER = re.compile(r"((?:generator_)?layer_)(\d+)/")
 
 
 def extend_positions(
@@ -134,9 +135,9 @@ def keep_layers(
         layer = _LAYER.match(path)
         if not layer:
             kept[path] = array
-        elif int(layer[1]) in chosen:
-            number = chosen.index(int(layer[1]))
-            kept[f"layer_{number}/{path[layer.end() :]}"] = array
+        elif int(layer[2]) in chosen:
+            number = chosen.index(int(layer[2]))
+            kept[f"{layer[1]}{number}/{path[layer.end() :]}"] = array
     config = dataclasses.replace(config, num_hidden_layers=len(chosen))
     write_checkpoint(output_dir, kept, config, tokenizer, task)
 

@@ -1,6 +1,7 @@
 """The kept blocks keep their weights, under new numbers."""
 
 import dataclasses
+import functools
 import shutil
 
 import numpy as np
@@ -16,24 +17,35 @@ from keras_bert.checkpoints.resize.checkpoint import (
 from keras_bert.checkpoints.resize.vocab import extend_vocab, trim_vocab
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
+from keras_bert.models.electra import build_electra
+from keras_bert.models.encoder import build_encoder
+
+build_whole_electra = functools.partial(build_electra, generator_size=1.0)
+
+
+@pytest.fixture(scope="module")
+def config(config):
+    return dataclasses.replace(config, num_hidden_layers=3)
 
 
 @pytest.fixture(scope="module")
 def pretrained(config, tmp_path_factory):
-    config = dataclasses.replace(config, num_hidden_layers=3)
     return write_checkpoint(tmp_path_factory.mktemp("m") / "large", config)
 
 
-def test_other_layers_go_and_all_else_stays(pretrained, tmp_path):
-    keep_layers(pretrained, tmp_path / "new", [0, 2])
+@pytest.mark.parametrize("build", [build_encoder, build_whole_electra])
+def test_other_layers_go_and_all_else_stays(build, config, tmp_path):
+    """ELECTRA's generator keeps the same layers as its network."""
+    large = write_checkpoint(tmp_path / "large", config, build=build)
+    keep_layers(large, tmp_path / "new", [0, 2])
     old, new = (
         load_file(folder / "model.safetensors")
-        for folder in (pretrained, tmp_path / "new")
+        for folder in (large, tmp_path / "new")
     )
     expected = {
         path.replace("layer_2/", "layer_1/"): array
         for path, array in old.items()
-        if not path.startswith("layer_1/")
+        if "layer_1/" not in path
     }
     assert new.keys() == expected.keys()
     for path, array in expected.items():
