@@ -225,14 +225,14 @@ class BertConfig(CheckedSettings):
                 "them or correct their spelling. The known keys are "
                 f"{sorted(known)}."
             )
+        elif other:
+            logging.info(
+                "Ignored in the model config: %s", ", ".join(sorted(other))
+            )
         if "vocab_size" not in values:
             raise InputError(
                 "The model config has no vocab_size; set it to the number of "
                 "lines in vocab.txt."
-            )
-        if other:
-            logging.info(
-                "Ignored in the model config: %s", ", ".join(sorted(other))
             )
         return cls(**{k: v for k, v in values.items() if k in known})
 

@@ -47,6 +47,14 @@ class PretrainedModel:
     preprocessor: "BertPreprocessor"
     config: BertConfig
 
+    def __repr__(self) -> str:
+        config = self.config
+        return (
+            f"PretrainedModel({config.family}, {config.num_hidden_layers} "
+            f"layers of width {config.hidden_size}, {config.vocab_size:,} "
+            "word pieces)"
+        )
+
     @property
     def tokenizer(self) -> "BertTokenizer":
         return self.preprocessor.tokenizer

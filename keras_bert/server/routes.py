@@ -93,15 +93,17 @@ class Routes:
         schema = self._resolved(schema)
         types, values = schema["type"], schema.get("enum")
         about = schema.get("description", about)
-        if (
-            type(value) not in map(_TYPES.get, types)
-            or value not in (values or [value])
-            or (value == [] and "minItems" in schema)
-            or (type(value) is int and value < schema.get("minimum", value))
-        ):
-            expected = " or ".join(filter(None, values or types))
+        is_known = type(value) in map(_TYPES.get, types)
+        expected = ""
+        if not is_known or value not in (values or [value]):
+            expected = "be " + " or ".join(filter(None, values or types))
+        elif value == [] and "minItems" in schema:
+            expected = "have an entry"
+        elif type(value) is int and value < schema.get("minimum", value):
+            expected = f"be at least {schema['minimum']}"
+        if expected:
             given = "empty" if value == [] else shown(value)
-            sentence = f"{name} is {given}, but must be {expected}."
+            sentence = f"{name} is {given}, but must {expected}."
             raise Refusal(f"{sentence} {about}".strip())
         if isinstance(value, dict):
             for key in schema.get("required", ()):

@@ -216,7 +216,9 @@ def _values_of_hub(
     json = None if file.name == _VOCAB else read_tokenizer(file)
     adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
     obeys = class_name in _WITHOUT_WORD_PIECES
-    if json and obeys and json.adds_space != adds_space:
+    # A file without a pre-tokenizer is refused when it is used.
+    splits = json and json.values.get("pre_tokenizer")
+    if json and obeys and splits and json.adds_space != adds_space:
         raise InputError(
             f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
             f"says {adds_space}, so libraries read the first word of a text in "

@@ -78,7 +78,7 @@ WRONG = [
     # Embeddings.
     (
         _embed(input=[]),
-        "input is empty, but must be string or array. A text or a list",
+        "input is empty, but must have an entry. A text or a list",
     ),
     (_embed(input=None), "string"),
     (_embed(input=[["a", "b"]]), "string"),

@@ -4,6 +4,7 @@ import copy
 import gzip
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -300,7 +301,9 @@ def test_the_files_that_a_tokenizer_json_was_made_of(
         tmp_path, tmp_path / files[0], special_tokens_in_text=True
     )
     tokenizer = ListTokenizer.from_settings(made, settings)
-    rows = [x for x in golden[1] if x["text"] == x["text"].rstrip()]
+    at_an_end = re.compile(r"^\s|\s$|\s<|>\s")  # of a part of the text
+    rows = [x for x in golden[1] if not at_an_end.search(x["text"])]
+    assert len(rows) > 5_000
     ids = tokenizer([row["text"] for row in rows])
     assert ids == [row[name][1:-1] for row in rows]
 
