@@ -1,4 +1,4 @@
-"""`python -m keras_bert` is the command `keras-bert`."""
+"""Runs the command `keras-bert`, as `python -m keras_bert`."""
 
 from keras_bert.commands.main import main
 

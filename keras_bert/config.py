@@ -24,8 +24,8 @@ _OF_TRAINING = (
     "initializer_range",
 )
 
-# Any of these keys shows that Hugging Face's library wrote a config. A file
-# named config.json may lack them.
+# Any of these keys shows that Hugging Face's library wrote a config. A
+# config.json that lacks them is recognized by its name.
 _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
 
@@ -49,8 +49,8 @@ class BertConfig(CheckedSettings):
         hidden_act: The activation of the feed-forward layer: "gelu" (the tanh
             form of google-research/bert), "gelu_erf" (the exact form, Hugging
             Face's "gelu"), "relu", "silu", "tanh" or "linear".
-        hidden_dropout_prob: Dropout after embeddings and dense layers.
-        attention_probs_dropout_prob: Dropout on the attention weights.
+        hidden_dropout_prob: Dropout rate after embeddings and dense layers.
+        attention_probs_dropout_prob: Dropout rate of the attention weights.
         max_position_embeddings: The longest sequence, in tokens.
         type_vocab_size: Number of segments; 2 in every released BERT file.
             With 0, the network does not read segments.
@@ -68,18 +68,18 @@ class BertConfig(CheckedSettings):
             The rows before it are for padding (RoBERTa).
         position_embedding_type: How the network reads positions. "absolute":
             it adds position embeddings. "relative": it adds these too, and
-            every layer adds a bias to the attention score of two tokens, which
-            depends on their distance (MPNet, arXiv 2004.09297). "rotary": it
+            every layer adds a bias for the distance between two tokens to
+            their attention score (MPNet, arXiv 2004.09297). "rotary": it
             rotates queries and keys (arXiv 2104.09864) with the base
             `rope_theta`, and divides all angles by `rope_scaling_factor`.
         local_attention: The width of the local window, in tokens: a token
             attends to half as many tokens on each side. The first layer and
             every n-th layer after it attend to all tokens, with n =
-            `global_attn_every_n_layers`. The other layers attend locally, with
-            the base `local_rope_theta`. With None, all layers attend to all
-            tokens.
-        gated_feed_forward: Whether a second dense layer multiplies the
-            activation of the feed-forward layer (arXiv 2002.05202).
+            `global_attn_every_n_layers`. The other layers attend locally, and
+            rotate with the base `local_rope_theta`. With None, all layers
+            attend to all tokens.
+        gated_feed_forward: Whether the activation of the feed-forward layer is
+            multiplied by the output of a second dense layer (arXiv 2002.05202).
         norm_placement: Where the norms are: "after" each part of a block and
             its residual, or "before" each part and after the last block.
         biases: The parts that have biases, separated by spaces.
@@ -157,7 +157,7 @@ class BertConfig(CheckedSettings):
         }
 
     def difference(self, other: Self) -> str:
-        """Describes the differences that change the outputs; "" if none do."""
+        """Returns the differences that change the outputs, or "" for none."""
         return ", ".join(
             f"{name} is {value!r} and {getattr(other, name)!r}"
             for name, value in dataclasses.asdict(self).items()
@@ -186,8 +186,8 @@ class BertConfig(CheckedSettings):
         The size of the network may be rounded up to a multiple of 8, 16, or
         another power of 2 up to 1,024; no token uses the extra rows. If the
         vocabulary and the network are from one folder, any number of extra
-        rows below 1,024 is allowed, and the log warns if it is not such a
-        multiple.
+        rows below 1,024 is allowed, and the log warns if the network's size
+        is not such a multiple.
         """
         padded = {-(-vocab_size // 2**i) * 2**i for i in range(3, 11)}
         if self.vocab_size in padded | {vocab_size}:
@@ -206,11 +206,11 @@ class BertConfig(CheckedSettings):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Makes a config from the values of a Google or Hugging Face config.
+        """Returns the config with the values of a Google or Hugging Face file.
 
         The log lists the keys that do not shape the network. An unknown key
-        raises InputError. In Hugging Face's config.json, it does so only if
-        its value turns something on.
+        raises InputError, but in Hugging Face's config.json only if its value
+        turns something on.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known
@@ -238,7 +238,7 @@ class BertConfig(CheckedSettings):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
-        """Reads `bert_config.json` or Hugging Face's `config.json`.
+        """Returns the config in bert_config.json or Hugging Face's config.json.
 
         A file named config.json is read as Hugging Face's, whatever its keys.
         """
@@ -272,11 +272,11 @@ class BertConfig(CheckedSettings):
         return cls.from_json(folder / f"{name}.json")
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the values with the keys of a released `bert_config.json`.
+        """Returns the values of a `bert_config.json`, by key.
 
-        Released files do not have the keys `layer_norm_eps` and later. A field
-        with such a key is left out if it has its default value, so that other
-        tools can read the file.
+        Released files do not have `layer_norm_eps` and the keys after it. Such
+        a key is left out if its value is the default, so that other tools can
+        read the file.
         """
         values = dataclasses.asdict(self)
         names = list(values)

@@ -23,7 +23,7 @@ ACTIVATIONS = {
     "silu": "silu",
     "tanh": "tanh",
 }
-# The erf form has two names in transformers; the first one is usual.
+# The tanh form has two names in transformers; the first name is usual.
 HUGGINGFACE_NAMES = {x: name for name, x in reversed(ACTIVATIONS.items())}
 
 
@@ -32,14 +32,14 @@ class Family:
     """How a family of encoders differs from BERT.
 
     Attributes:
-        class_name: The beginning of the names of its classes in transformers.
+        class_name: The beginning of the family's class names in transformers.
         switches: The fields of `BertConfig` whose values differ from BERT's.
-        keys: Keys of its config.json -> the fields of `BertConfig` that have
-            other names.
-        former_keys: Like `keys`, for the config.json of its first release.
-        required: The only values that some keys of its config.json may have.
-            An absent key has the first value.
-        positions: The values that position_embedding_type may have in its
+        keys: Keys of the family's config.json -> the fields of `BertConfig`,
+            where their names differ.
+        former_keys: Like `keys`, for the config.json of the first release.
+        required: Keys of the config.json -> the only values that they may
+            have. An absent key has the first value.
+        positions: The values that position_embedding_type may have in the
             config.json.
         harmless: A pattern of further keys that do not change the outputs.
         translate: A function from the values of a config.json, with renamed
@@ -60,7 +60,10 @@ class Family:
 
 
 def _shifted(values: Values) -> Values:
-    """RoBERTa's first position is the id of its padding token plus 1."""
+    """Returns RoBERTa's first position and its number of positions.
+
+    The first position is the id of the padding token plus 1.
+    """
     padding = values.get("pad_token_id")
     first = (1 if padding is None else padding) + 1
     positions = values.get("max_position_embeddings", 512) - first
@@ -84,7 +87,7 @@ _ROPE_KEYS = """
 
 
 def _rotary(values: Values) -> Values:
-    """Reads rope_parameters or, in older files, rope_scaling."""
+    """Returns the fields for rope_parameters or the older rope_scaling."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     theta = rope.get("rope_theta", values.get("rope_theta"))
     kind = rope.get("rope_type", rope.get("type", "default"))
@@ -131,7 +134,7 @@ def _nomic(values: Values) -> Values:
         )
     read = dict(_rotary(values))
     if (values.get("rotary_scaling_factor") or 1) != 1:
-        # Longer sequences would be scaled, each by its own length.
+        # The rotations of a longer sequence would depend on its length.
         read["max_position_embeddings"] = values.get(
             "max_trained_positions", 2048
         )
@@ -139,7 +142,7 @@ def _nomic(values: Values) -> Values:
 
 
 def _modern(values: Values) -> Values:
-    """Reads the layers and biases of ModernBERT."""
+    """Returns ModernBERT's biases, global layers, rotary bases, activations."""
     count = values["num_hidden_layers"]
     every = values.get("global_attn_every_n_layers", 3)
     layers = values.get("layer_types")
@@ -235,8 +238,8 @@ FAMILIES = {
         required={"layer_norm_eps": (1e-12,)},  # transformers reads no other
         harmless="sinusoidal_pos_embds|(qa|seq_classif)_dropout",
     ),
-    # Embeddings can be narrower than the network; no pooler. The default sizes
-    # are those of the small model.
+    # Embeddings can be narrower than the network; no pooler. The defaults
+    # are the sizes of the small model.
     "electra": Family(
         "Electra",
         {
@@ -262,8 +265,8 @@ FAMILIES = {
     # One segment; the first position is 2.
     "roberta": _ROBERTA,
     "xlm-roberta": dataclasses.replace(_ROBERTA, class_name="XLMRoberta"),
-    # Like RoBERTa, without segments. All layers share biases on the attention
-    # scores, which depend on the distance between two tokens.
+    # Like RoBERTa, but without segments. All layers share a table of biases,
+    # which are added to attention scores by the distance between two tokens.
     "mpnet": Family(
         "MPNet",
         {
@@ -383,5 +386,5 @@ FAMILIES = {
 
 
 def name_of(family: str) -> str:
-    """Returns the name of a family for use in messages."""
+    """Returns the name that messages use for a family."""
     return "BERT" if family == "bert" else family

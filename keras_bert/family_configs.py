@@ -27,9 +27,10 @@ _FAMILIES_OF_CLASSES = {
 }
 _CLASS = re.compile(f"^({'|'.join(_FAMILIES_OF_CLASSES)})(?=For|Model|$)")
 
-# Other keys that transformers 2 to 5 and its users write. They change nothing
-# in the outputs of an encoder: they are about training, precision, generation,
-# heads and the tokenizer (which other files here read), or are notes.
+# Other keys that transformers 2 to 5 and its users write. An encoder's outputs
+# do not depend on them: they are notes, or are about training, precision,
+# generation, heads or the tokenizer. (Other modules here read heads and the
+# tokenizer.)
 _HARMLESS_KEYS = re.compile(
     "_.*|pooler_.*|summary_.*|adapters|architectures|attn_implementation"
     "|auto_map|classifier_dropout|chunk_size_feed_forward|custom_pipelines"
@@ -69,10 +70,10 @@ def family_of(values: Values) -> str:
 
 
 def as_of_bert(architecture: str) -> str:
-    """Returns the BERT class with the same head.
+    """Returns the name of the BERT class with the same head.
 
-    For "RobertaForMaskedLM", it is "BertForMaskedLM". A class of an unknown
-    family stays as it is.
+    For "RobertaForMaskedLM", this is "BertForMaskedLM". The class of an unknown
+    family only loses a prefix TF or Flax.
     """
     return _CLASS.sub("Bert", re.sub("^(TF|Flax)", "", architecture))
 
@@ -86,7 +87,7 @@ def _family_of_class(architecture: str) -> str | None:
 
 
 def translate_huggingface(values: Values) -> dict[str, Any]:
-    """Translates the values of a config.json to fields of `BertConfig`.
+    """Returns the fields of `BertConfig` for the values of a config.json.
 
     Raises InputError if the network is not one that can be built here.
     """
@@ -153,7 +154,7 @@ def _check_values(values: Values, name: str) -> None:
 
 
 def huggingface_values(fields: Values) -> dict[str, Any]:
-    """Translates the fields of a `BertConfig` to values of a config.json."""
+    """Returns the values of a config.json for the fields of a `BertConfig`."""
     family = FAMILIES[fields["family"]]
     values = {key: fields[key] for key in _KEYS if key != "directionality"}
     values |= {ours: fields[ours] for ours in family.keys.values()}

@@ -65,7 +65,7 @@ class Progress:
         self._open = contextlib.ExitStack()
         self._last_line = time.monotonic()
         # The time of the first update, and the units done by then. The speed
-        # counts from there, because graphs are traced before.
+        # is measured from then on, because graphs are traced before.
         self._first: tuple[float, int] | None = None
 
     def __enter__(self) -> Self:
@@ -134,7 +134,7 @@ def _is_set_up(logger: logging.Logger) -> bool:
         or logger.level != logging.NOTSET
         or logger.handlers
         or logging.root.level != logging.WARNING
-        # `logging` itself adds such a handler at its first line.
+        # `logging` itself adds a handler like this at its first line.
         or not all(
             type(handler) is logging.StreamHandler
             and getattr(handler.formatter, "_fmt", None) == BASIC_FORMAT

@@ -16,12 +16,12 @@ def import_tensorflow() -> None:
     """
     if not importlib.util.find_spec("tensorflow"):
         return
-    # This allocator keeps its memory. The logits of a large vocabulary take
-    # hundreds of MB. Requesting this memory from the system at each step takes
-    # longer than computing the logits.
+    # This allocator keeps memory that is freed. The logits of a large
+    # vocabulary take hundreds of MB, and requesting this memory again at each
+    # step takes longer than computing the logits.
     os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
-    # TensorFlow uses oneDNN by default only on a processor with AVX-512. With
-    # AVX2, its matrix products are faster too.
+    # By default, TensorFlow uses oneDNN only on a processor with AVX-512. With
+    # AVX2, matrix products are faster with oneDNN too.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # Modules are not garbage, but they hold so many objects that the search

@@ -13,7 +13,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "bool": (bool, "True or False"),
     "str": (str, "a string"),
 }
-# The limits, in the order of the checks. NaN is within none of them.
+# The limits, in the order in which they are checked. NaN fails every check.
 _LIMITS = {
     "above": (operator.gt, "above"),
     "minimum": (operator.ge, "at least"),
@@ -35,8 +35,8 @@ def setting(
 
     A plain field that holds a number must be above 0. This function can set
     other limits: a `minimum`, a `maximum`, a number that the value must be
-    `below`, or a list of `choices`. A setting that `is_for_training` does not
-    change the answers of a trained model.
+    `below`, or a list of `choices`. `is_for_training` marks a setting that does
+    not change the answers of a trained model.
 
     Example:
         >>> import dataclasses
@@ -55,8 +55,8 @@ def setting(
 class CheckedSettings:
     """A base class for dataclasses that check their fields at creation.
 
-    A field is an int, a float, a str or a bool; its type may also allow None,
-    as in `int | None`. Raises InputError if a field holds a wrong value.
+    Fields of the types int, float, str and bool are checked; a type may also
+    allow None, as in `int | None`. Raises InputError for a wrong value.
     """
 
     def __post_init__(self) -> None:
