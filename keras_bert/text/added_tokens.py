@@ -1,4 +1,4 @@
-"""Texts -> the tokens added to a vocabulary, and the text between them."""
+"""Texts -> the added tokens in them, and the text between these tokens."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from keras_bert.text import text_ops
 from keras_bert.text.tokenizer_settings import AddedToken
 from keras_bert.text.words import CJK
 
-# What \w and \s match in Rust's regular expressions. RE2 knows these for ASCII
-# only.
+# What \w and \s match in Rust's regular expressions. In RE2, they match only
+# ASCII.
 _WORD = (
     r"[\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}"
     r"\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}]"
@@ -30,8 +30,9 @@ class AddedTokens:
         clean: The function that cleans texts; None to leave them as they are.
         splits_cjk: Whether each ideograph is a word.
         trims: Whether the span of a token leaves out the spaces around it.
-        of_bert: Whether a space in a token stands for any white space, and
-            texts may have invalid bytes.
+        of_bert: Whether the tokenizer is BERT's. With `clean`, a space in a
+            token then stands for any white space; without `clean`, texts may
+            have invalid bytes.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class AddedTokens:
     ) -> Sequence[tf.RaggedTensor]:
         """Texts [B] -> ids of their tokens, and their spans, [B, (tokens)].
 
-        The argument `tokenize` does this for texts without added tokens. The
-        spans are starts and ends, counted in `unit`, such as "BYTE". Without a
-        unit, only the ids are returned.
+        The argument `tokenize` returns ids and spans of texts without added
+        tokens. The spans are starts and ends, counted in `unit`, such as
+        "BYTE". Without a unit, only the ids are returned.
         """
         if not self._pattern:
             return tokenize(texts)
@@ -99,14 +100,14 @@ class AddedTokens:
         return columns
 
     def _find(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
-        """Texts [B] -> their parts [B, (parts)], and the token of each, [P].
+        """Texts [B] -> their parts [B, (parts)], and each part's token, [P].
 
         The token is an index into the added tokens, or -1 for a part that lies
         between tokens.
         """
         if self._has_invalid_bytes:
-            # The byte that `split` uses as a mark becomes another invalid byte.
-            # Cleaning removes either.
+            # `split` uses an invalid byte as a mark. In texts, it is replaced
+            # with another invalid byte; cleaning removes both.
             parts = tf.strings.split(texts, text_ops.CUT)
             parts = parts.with_values(tf.strings.join([parts.values, b"\xfe"]))
             joined = tf.strings.reduce_join(parts, axis=-1)
@@ -133,7 +134,10 @@ class AddedTokens:
     def _drop_in_words(
         self, parts: tf.RaggedTensor, numbers: tf.Tensor
     ) -> tuple[tf.RaggedTensor, tf.Tensor]:
-        """Joins tokens that are inside words to the parts around them."""
+        """Returns parts and tokens as `_find` does, without tokens in words.
+
+        A `single_word` token in a word is joined to the parts around it.
+        """
         flat, rows = parts.values, parts.value_rowids()
         is_token = numbers >= 0
         before, after = _beside(rows, flat, "")
@@ -157,7 +161,7 @@ class AddedTokens:
     def _take_spaces(
         self, parts: tf.RaggedTensor, numbers: tf.Tensor
     ) -> tf.RaggedTensor:
-        """Moves white space from other parts to the tokens that take it."""
+        """Returns the parts, with white space moved to tokens that take it."""
         rows, tokens = parts.value_rowids(), self._tokens
         takes_before = self._flags([x.lstrip for x in tokens], numbers)
         takes_after = self._flags([x.rstrip for x in tokens], numbers)
@@ -194,7 +198,7 @@ class AddedTokens:
     def _places(
         self, parts: tf.RaggedTensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
-        """Returns the spans of tokens in their parts, and the parts' starts."""
+        """Returns the span of a token in each part, and each part's start."""
         texts = parts.values
         if unit != "BYTE":  # invalid bytes are not characters
             texts = text_ops.drop_invalid(texts)
@@ -216,9 +220,9 @@ class AddedTokens:
 def _beside(
     rows: tf.Tensor, values: tf.Tensor, none: Any
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the neighbors of each value in its row: before, and after.
+    """Returns the values before and after each value in its row.
 
-    At the ends of a row, the neighbor is `none`.
+    At an end of a row, this is `none`.
     """
     is_one_row = rows[1:] == rows[:-1]
     end = tf.fill(tf.shape(values[:1]), none)

@@ -19,9 +19,9 @@ _FOR_LABELS = (
 
 
 def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
-    """Returns the texts, or the first and the second texts of pairs.
+    """Returns one column of texts, or the two columns of pairs.
 
-    All are string tensors [B]. `first` may also be a tuple of both columns.
+    A column is a string tensor [B]. `first` may be a tuple of both columns.
     """
     if isinstance(first, tuple):
         has_strings = any(isinstance(x, (str, bytes)) for x in first)
@@ -50,7 +50,7 @@ def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
 
 
 def to_strings(texts: Any) -> tf.Tensor:
-    """Makes a string tensor from a list, a tuple, an array or a tensor."""
+    """Returns a list, a tuple, an array or a tensor as a string tensor."""
     try:
         strings = tf.convert_to_tensor(texts, tf.string)
     except (TypeError, ValueError) as error:
@@ -64,7 +64,7 @@ def to_strings(texts: Any) -> tf.Tensor:
 
 
 def _what_is_wrong(texts: Any) -> tuple[str, str]:
-    """Says what is wrong with texts that are not strings, and what to do."""
+    """Returns what is wrong with texts that cannot be read, and what to do."""
     dtype = getattr(texts, "dtype", object)
     if dtype not in (object, tf.string):
         name = tf.as_dtype(dtype).name

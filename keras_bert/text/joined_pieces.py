@@ -18,7 +18,7 @@ from keras_bert.text.without_tensorflow import import_tokenizers
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# The parts of each new piece, in the order of the new ids.
+# New pieces -> their parts, in the order of the new ids.
 Joins = dict[str, tuple[str, ...]]
 
 _LINES_PER_CALL = 1000
@@ -33,13 +33,13 @@ _FIRST = 0x10000
 def choose_joins(
     tokenizer: "BertTokenizer", lines: Iterable[str], num_pieces: int
 ) -> Joins:
-    """Chooses at most `num_pieces` pieces that make a text shorter.
+    """Returns at most `num_pieces` new pieces that make a text shorter.
 
     Again and again, the most frequent pair of neighbors in the text becomes
     one piece. This is BPE on pieces instead of characters, so the BPE trainer
-    of `tokenizers` does it.
+    of the package `tokenizers` can do it.
 
-    Raises InputError if that package is not installed.
+    Raises InputError if this package is not installed.
     """
     tokenizers = import_tokenizers("Learning pieces from a text needs")
     counts: collections.Counter[tuple[str, ...]] = collections.Counter()
@@ -75,8 +75,8 @@ def join_words(
 ) -> Joins:
     """Returns the joins that make each word one piece after a space.
 
-    With `in_pairs`, each piece joins two others, as BPE needs it. The result
-    then includes the intermediate pieces.
+    With `in_pairs`, each new piece joins two pieces, as BPE requires, and the
+    result includes the intermediate pieces.
 
     Raises InputError for a line that is not a word, or has a character that
     the tokenizer does not know.
@@ -106,7 +106,7 @@ def join_words(
 
 
 def sources_of(joins: Joins, vocab: Iterable[str]) -> list[list[int]]:
-    """Returns the ids of the old pieces that each new piece consists of."""
+    """Returns, for each new piece, the ids of the old pieces in it."""
     sources = {piece: [i] for i, piece in enumerate(vocab)}
     for piece, parts in joins.items():
         sources[piece] = [i for part in parts for i in sources[part]]

@@ -65,7 +65,7 @@ class MaskedLMMasker(tf.Module):
     def __call__(
         self, features: dict[str, tf.Tensor], seeds: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Masks a batch; a row's mask depends on its seeds, not on the batch.
+        """Returns a masked batch; a row's mask does not depend on the batch.
 
         Args:
             features: `input_ids` and `input_mask`, integers [B, S]. Other
@@ -144,9 +144,9 @@ class MaskedLMMasker(tf.Module):
         """
         bits = row_bits(seeds, 0, tf.range(tf.shape(candidate)[1]))
         order = tf.where(candidate, to_order(bits), -1)
-        # Each row gets extra values that are larger than all others: P minus
-        # its number of predictions. So the cut is the P-th largest value in
-        # every row. This is twice as fast as tf.math.top_k, which sorts.
+        # Each row gets extra values that are larger than all others. There are
+        # P minus the row's number of predictions, so the cut is the P-th
+        # largest value. This is twice as fast as tf.math.top_k, which sorts.
         is_larger = tf.range(self._max_predictions) >= num_to_predict[:, None]
         more = tf.where(is_larger, tf.int32.max, -1)
         cut = tf.raw_ops.NthElement(
@@ -184,9 +184,10 @@ def _choose_words(
     num_to_predict: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """Returns which tokens are chosen, bool [B, S], if words are whole.
+    """Returns the tokens of randomly chosen whole words, bool [B, S].
 
-    The words are tried in a random order, until none is left.
+    The words are tried in a random order, until every row has enough tokens or
+    no word is left.
     """
     seq_length = tf.shape(candidate)[1]  # at least the number of words
     before = tf.pad(candidate[:, :-1], [[0, 0], [1, 0]])
@@ -196,11 +197,11 @@ def _choose_words(
     word = tf.where(candidate, word, seq_length)
     size = seq_length + 1
     sizes = tf.math.bincount(word, minlength=size, maxlength=size, axis=-1)
-    sizes = sizes[:, :-1]  # [B, S], 0 for no word
+    sizes = sizes[:, :-1]  # [B, S], 0 where no word has the index
 
     words = tf.range(seq_length)
     order = to_order(row_bits(seeds, 0, words))
-    order = tf.where(sizes > 0, order, order.dtype.max)  # no words come last
+    order = tf.where(sizes > 0, order, order.dtype.max)  # no word: last
     order = tf.argsort(order, axis=1)
     sizes = tf.gather(sizes, order, batch_dims=1)
     num_words = tf.reduce_max(tf.math.count_nonzero(sizes, 1, dtype=tf.int32))
@@ -221,7 +222,7 @@ def _choose_words(
 
 
 def row_bits(seeds: tf.Tensor, stream: int, columns: tf.Tensor) -> tf.Tensor:
-    """Draws 64 random bits for each column of each row: uint64 [B, columns].
+    """Returns 64 random bits for each column of each row, uint64 [B, columns].
 
     Args:
         seeds: Integers [B, any number], such as (seed, epoch, record).

@@ -13,7 +13,7 @@ class MaskingConfig(CheckedSettings):
     Attributes:
         max_predictions_per_seq: The largest number of tokens to predict in a
             sequence.
-        masked_lm_prob: The share of the tokens to predict.
+        masked_lm_prob: The share of the tokens that are predicted.
         mask_rate: The share of the predicted tokens that become [MASK].
         random_rate: The share of the predicted tokens that become a random
             token; the rest stay unchanged.

@@ -19,12 +19,13 @@ _UNK = SPECIAL_TOKENS.unk
 def choose_new_pieces(
     word_counts: Mapping[str, int], vocab: Iterable[str], num_pieces: int
 ) -> list[str]:
-    """Chooses at most `num_pieces` pieces that make a text shorter.
+    """Returns at most `num_pieces` new pieces that make a text shorter.
 
     First come the characters without which words are [UNK], at most a quarter
     of all new pieces. Then, one at a time, comes the piece that saves the most
-    tokens of the text, given the pieces that were chosen before. It joins
-    neighboring pieces of a word, so the rest of the word is split as before.
+    tokens of the text, given the pieces that were chosen before. This piece
+    joins neighboring pieces of a word, so the rest of the word is split as
+    before.
     """
     ranked = _ranked(word_counts)[:_MAX_WORDS]
     longest = TokenizerSettings.max_input_chars_per_word
@@ -49,13 +50,13 @@ def choose_new_pieces(
 
 
 def split_word(word: str, pieces: Collection[str]) -> list[str]:
-    """Splits a word as `BertTokenizer` does, the longest piece first.
+    """Returns the pieces of a word, split as `BertTokenizer` does.
 
-    It differs in one case: here, a character that no piece covers becomes
-    [UNK], and the rest of the word is still split. In the tokenizer, the whole
-    word becomes [UNK].
+    The longest piece is taken first. One case differs: here, a character that
+    no piece covers becomes [UNK], and the rest of the word is still split. In
+    the tokenizer, the whole word becomes [UNK].
 
-    A piece with ## is split as in the middle of a word: all its parts have ##.
+    If `word` is a piece with ##, all its parts have ##.
     """
     text = word.removeprefix(INSIDE)
     prefix = "" if len(text) == len(word) else INSIDE
@@ -83,7 +84,7 @@ def _join(
     pieces: set[str],
     num_pieces: int,
 ) -> list[str]:
-    """Chooses the pieces that save the most tokens; adds them to `pieces`.
+    """Returns the pieces that save the most tokens, and adds them to `pieces`.
 
     `splits` maps each word that may change to its pieces.
     """

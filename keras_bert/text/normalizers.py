@@ -49,7 +49,7 @@ class Characters(NamedTuple):
 
     @classmethod
     def of(cls, texts: tf.Tensor) -> Self:
-        """Decodes UTF-8 strings [B]; leaves invalid bytes out."""
+        """Returns the characters of UTF-8 strings [B]; drops invalid bytes."""
         chars = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
         rows = chars.value_rowids()
         return cls(chars.values, rows, tf.range(tf.size(rows)))
@@ -67,8 +67,8 @@ class Characters(NamedTuple):
         """Returns the new characters that replace these.
 
         `changes` says how `tokenizers` aligns each new character: 0 if it
-        replaces the next old character, -n if it replaces n more characters,
-        and 1 if it is inserted.
+        replaces the next old character, -n if it also replaces the n characters
+        after this one, and 1 if it is inserted.
         """
         taken = tf.where(changes > 0, 0, 1 - changes)
         index = tf.cumsum(taken, exclusive=True)
@@ -84,7 +84,7 @@ class Characters(NamedTuple):
 
 
 class CodePointTable:
-    """A table with a number for each code point, in a small constant."""
+    """A table with a number for each code point, stored in little space."""
 
     def __init__(self, values: np.ndarray):
         """Takes the numbers of all code points, integers [0x110000]."""
@@ -109,7 +109,7 @@ class _Expansions:
         expansions: Mapping[int, Sequence[int]],
         more: Sequence[Sequence[int]] = (),
     ):
-        """Takes code points -> expansions, and `more` expansions after them."""
+        """Takes code points -> expansions; `more` get the next numbers."""
         numbers = np.zeros(sys.maxunicode + 1, np.int32)
         numbers[[*expansions]] = np.arange(len(expansions)) + 1
         self.number = CodePointTable(numbers)
@@ -122,10 +122,10 @@ class _Expansions:
     def __call__(
         self, codes: tf.Tensor, numbers: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Expands code points [C]; `numbers` are expansions, 0 for none.
+        """Expands code points [C] by the expansions `numbers` [C]; 0 for none.
 
-        Returns the new code points, the index of the old code point behind
-        each of them, and the index of each in its expansion, int32 [N].
+        Returns the new code points, the index of the old code point that each
+        comes from, and the index of each in its expansion, all int32 [N].
         """
         lengths = tf.gather(self._lengths, numbers)
         places = tf.repeat(tf.range(tf.size(codes)), lengths)
@@ -152,7 +152,7 @@ class Normalizer:
         raise NotImplementedError
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
-        """Changes valid UTF-8 strings [B]."""
+        """Returns valid UTF-8 strings [B] after this step."""
         is_plain = tf.strings.regex_full_match(texts, self.plain)
         return change_where(~is_plain, texts, self._change)
 
@@ -221,9 +221,10 @@ class UnicodeForm(Normalizer):
         rows: tf.Tensor,
         changes: tf.Tensor,
     ) -> list[tf.Tensor]:
-        """Joins each starter with the marks that follow it, one by one.
+        """Returns `codes`, `rows` and `changes` with marks joined to starters.
 
-        A starter is a character of class 0.
+        A starter is a character of class 0. The marks that follow it are joined
+        to it one by one.
         """
 
         def join(_: tf.Tensor, *values: tf.Tensor) -> list[tf.Tensor]:
@@ -272,7 +273,7 @@ class UnicodeForm(Normalizer):
         return [codes, rows, changes]
 
 
-# Making one takes a second.
+# Making a `UnicodeForm` takes a second.
 unicode_form = functools.cache(UnicodeForm)
 
 
@@ -360,7 +361,7 @@ class Charsmap(Normalizer):
 
 
 def _read_rules(compiled: bytes) -> dict[str, str]:
-    """Reads the rules for at most 5 bytes, from a double-array trie."""
+    """Returns the rules for at most 5 bytes from a double-array trie."""
     size = int.from_bytes(compiled[:4], "little")
     units = np.frombuffer(compiled[4 : 4 + size], "<u4").tolist()
     texts = compiled[4 + size :]
@@ -412,7 +413,7 @@ def bert_normalizers(
 ) -> tuple[Normalizer, ...]:
     """Returns the normalizers of the package `tokenizers` for BERT.
 
-    They change some rare characters in other ways than google-research/bert.
+    For some rare characters, their results differ from google-research/bert.
     """
     removed = {*unicode_data.codes_in(unicode_data.NEW_FORMATS)}
     cleaned: dict[int, tuple[int, ...]] = {}

@@ -31,7 +31,7 @@ class TokensWithOffsets(NamedTuple):
         starts: tf.RaggedTensor,
         ends: tf.RaggedTensor,
     ) -> Self:
-        """Makes spans in characters and in bytes from those in characters."""
+        """Returns the tokens, with byte spans computed from character spans."""
         starts, ends = starts.values, ends.values
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"

@@ -26,7 +26,7 @@ class Packed(NamedTuple):
     truncated: tf.Tensor
 
     def truncation_info(self) -> dict[str, tf.Tensor]:
-        """Returns `truncated` and `num_tokens`; see `truncation_info` above."""
+        """Returns `truncated` and `num_tokens` of each row, by name."""
         return truncation_info(self.features["input_ids"], self.truncated)
 
 
@@ -39,7 +39,8 @@ def truncation_info(
 
     Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples of several
     sequences; special tokens count. `rows` [N] is the index of each example's
-    row; by default, each example is a row. By default, no row is truncated.
+    row; by default, each example is a row. Without `truncated`, no row counts
+    as truncated.
     """
     lengths = input_ids.row_lengths(axis=-1)
     if isinstance(lengths, tf.RaggedTensor):
@@ -81,8 +82,8 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         doc_stride: The number of tokens from the start of one window to the
             start of the next, at most as many as fit into a window. 0 turns
             windows off.
-        max_num_windows: The number of windows of a text to keep, from the
-            first on; 0 for all.
+        max_num_windows: The number of windows to keep at the beginning of a
+            text; 0 keeps all.
     """
 
     tokenizer: BertTokenizer
@@ -97,7 +98,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         CheckedSettings.__post_init__(self)
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
-        """Packs texts or pairs of texts into int32 [B, S] or [B, W, S].
+        """Returns packed texts or pairs, int32 [B, S] or [B, W, S].
 
         S is the length of the longest row, so short texts cost little.
 
@@ -114,7 +115,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         return pad(self.pack(first, second).features)
 
     def pack(self, first: Any, second: Any = None) -> Packed:
-        """Packs strings [B], or pairs of them, without padding.
+        """Returns packed strings [B], or pairs of strings, without padding.
 
         Pairs have no windows.
         """
@@ -126,7 +127,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
     def pack_columns(
         self, first: tf.Tensor, second: tf.Tensor | None = None
     ) -> Packed:
-        """Like `pack`, for tensors; it has one graph for all sizes."""
+        """Like `pack`, for string tensors, with one graph for all sizes."""
         columns = [first] if second is None else [first, second]
         segments = [self.tokenizer(texts) for texts in columns]
         if not self.doc_stride:
@@ -139,7 +140,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         return self._pack_windows(segments[0])
 
     def pack_ids(self, segments: list[tf.RaggedTensor]) -> Packed:
-        """Joins one or two ragged id batches: [CLS] first [SEP] second [SEP].
+        """Returns [CLS] first [SEP] second [SEP], from one or two id batches.
 
         The longer segment loses tokens first, by default at its end; see
         `TokenizerSettings`. A row has at most `max_seq_length` tokens.
@@ -151,7 +152,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         truncated = tf.add_n(lengths) > budget
         # The result is the same as if one token after another were dropped from
         # the longer segment, or from the second if both are equally long.
-        # transformers differs.
+        # transformers differs; see `TokenizerSettings.is_of_hub`.
         if len(segments) == 2:
             first, second = lengths
             half = (budget + 1) // 2

@@ -76,7 +76,7 @@ class BytePairs:
     def _ranks_at(
         self, places: tf.Tensor, ids: tf.Tensor, parts: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the rank of the pair that begins at each index."""
+        """Returns the rank of the pair that begins at each of the `places`."""
         following = tf.minimum(places + 1, tf.size(ids) - 1)
         left, right = (
             tf.cast(tf.gather(ids, x), tf.int64) for x in (places, following)
@@ -97,7 +97,8 @@ class BytePairs:
     ) -> tuple:
         """Joins the pairs with the lowest rank in each part of a word.
 
-        Parts without such a pair are done.
+        Returns the new values of these parts, and the `parts`, `ids` and `ends`
+        of the parts that have no pair to join and so are done.
         """
         begins = tf.cast(parts[1:] != parts[:-1], tf.int32)
         numbers = tf.cumsum(tf.pad(begins, [[1, 0]]))
@@ -144,8 +145,8 @@ class Unigram:
     ):
         self._trie = Trie(pieces)
         self._scores = np.array(scores)
-        # The scores of what is not a piece: only a single character can be
-        # unknown.
+        # The scores of strings that are not pieces: only a single character
+        # can be unknown.
         self._unknown = np.full(self._trie.longest, -np.inf)
         self._unknown[-1] = min(scores) - 10
         self._unk_id = unk_id
@@ -185,7 +186,7 @@ class Unigram:
         return Pieces.of_rows(words, *(x[is_last] for x in (rows, ids, ends)))
 
     def _best(self, chars: Chars, scores: tf.Tensor) -> tf.Tensor:
-        """Returns the column of the best piece that ends at each character.
+        """Returns, by character, the column of the best piece that ends there.
 
         If several are equally good, the longest is the best.
         """
@@ -213,7 +214,7 @@ class Unigram:
 
 
 class WordPiece:
-    """Takes the longest piece that a word begins with, again and again.
+    """Splits off the longest piece at the front of a word, again and again.
 
     It splits as google-research/bert, tokenization.py, does. A word that does
     not consist of pieces, or is too long, is unknown.

@@ -12,7 +12,7 @@ from keras_bert.text.unicode_data import NUM_CODES
 
 
 class Trie:
-    """A trie of pieces: each is a path of code points that begins at node 0."""
+    """A trie, in which each piece is a path of code points from node 0."""
 
     def __init__(self, pieces: Mapping[str, int]):
         self.longest = max(map(len, pieces), default=1)
@@ -87,8 +87,8 @@ class Chars(NamedTuple):
         codes: The code points, int64.
         rows: The index of each character's word, int32.
         places: The index of each character in its word, int32.
-        room: The number of characters from each one to the end of its word,
-            int32.
+        room: The number of characters from each character on to the end of its
+            word, int32.
         byte_ends: The byte offset in the word at which each character ends,
             int32.
         lengths: The number of characters of each word, int32 [W].

@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
     def of_rows(
         cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
     ) -> "Pieces":
-        """Makes pieces from flat values and the index of each value's word."""
+        """Returns pieces from flat values; `rows` is each value's word."""
         return cls(
             *(
                 tf.RaggedTensor.from_value_rowids(
@@ -50,8 +50,8 @@ def fill_lists(
     """Runs a loop that fills lists; returns the content of each, int32 [N].
 
     The loop runs until the first of the `values` is empty. A `step` takes the
-    values. It returns new values, and what it adds to each of the lists, whose
-    number is `number`.
+    values. It returns new values, and what to append to each of the `number`
+    lists.
     """
     # A graph with a tf.TensorArray would have an attribute that TensorFlow 2.12
     # lacks.

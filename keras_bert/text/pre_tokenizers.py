@@ -116,9 +116,9 @@ class Metaspace:
     """Splits into words that begin with a mark instead of a space."""
 
     def __init__(self, splits_at_white_space: bool):
-        """Takes whether any white space ends a word, and is left out.
+        """With `splits_at_white_space`, white space only separates words.
 
-        Otherwise, each space begins a word.
+        Without it, each space begins a word, and other white space is text.
         """
         self._white = unicode_data.pattern_of(_kinds() == _WHITE) + "+"
         self._splits = splits_at_white_space

@@ -33,11 +33,11 @@ def require_tensorflow_text(what: str) -> None:
 def split(
     texts: tf.Tensor, delimiters: str, kept: str, library: ModuleType | None
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-    """Splits texts [B] at delimiters; those that match `kept` are parts too.
+    """Splits texts [B] at delimiters, which are parts too if they match `kept`.
 
-    The library is tensorflow-text, or None for plain TensorFlow. Returns ragged
-    [B, (parts)]: the parts, and the byte offset at which each part starts. The
-    operation in tensorflow-text stops at a NUL.
+    Returns ragged [B, (parts)]: the parts, and the byte offset at which each
+    part starts. The library is tensorflow-text, whose operation stops at a NUL,
+    or None for plain TensorFlow.
     """
     if library:
         return library.regex_split_with_offsets(texts, delimiters, kept)[:2]
@@ -76,7 +76,7 @@ def byte_starts(parts: tf.RaggedTensor) -> tf.Tensor:
 
 
 def drop_invalid(texts: tf.Tensor) -> tf.Tensor:
-    """Removes bytes that are not UTF-8; slow."""
+    """Returns the texts without bytes that are not UTF-8; slow."""
     return tf.strings.unicode_transcode(
         texts, "UTF-8", "UTF-8", errors="ignore"
     )
@@ -97,7 +97,7 @@ def begins_row(rows: tf.Tensor) -> tf.Tensor:
 def find_sorted(
     keys: np.ndarray, values: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns each value's index in sorted keys, and whether it is a key."""
+    """Returns each value's index in sorted keys, and whether they have it."""
     places = tf.minimum(tf.searchsorted(keys, values), len(keys) - 1)
     return places, tf.gather(keys, places) == values
 
@@ -108,7 +108,7 @@ def change_where(
     change: Callable[..., tf.Tensor],
     *arguments: Any,
 ) -> tf.Tensor:
-    """Applies `change` to the texts [B] whose mask [B] is True.
+    """Returns texts [B] after `change` of the texts whose mask [B] is True.
 
     `change` takes these texts and the further arguments.
     """

@@ -24,7 +24,7 @@ _on_strings = tf.function(
 
 
 class TextSplitter(tf.Module):
-    """Cleans texts, and splits clean texts into pieces, by a tokenizer.json.
+    """Cleans texts and splits them into pieces, as a tokenizer.json describes.
 
     It has the attributes and methods of `WordPieceSplitter`.
 

@@ -90,7 +90,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
         return self._in_text.tokenize(texts, tokenize)[0]
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> TokensWithOffsets:
-        """Returns the ids, and the span of the text that each token covers.
+        """Returns the ids of tokens, and the span of the text that each covers.
 
         A token neither starts nor ends with a character that cleaning removed.
         [UNK] covers its whole word. The spans are the same as in transformers

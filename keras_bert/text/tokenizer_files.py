@@ -1,9 +1,10 @@
 """The files of a folder -> its vocabulary and the settings of its tokenizer.
 
-The files are read as in transformers 5's AutoTokenizer. `tokenizer_config.json`
-is always read. So is `tokenizer.json` or, without it, `vocab.txt`,
-`added_tokens.json` and `special_tokens_map.json`. Each key is used, is known to
-change nothing, or is refused.
+The files are read as in transformers 5's AutoTokenizer. The vocabulary is in
+`tokenizer.json`, `vocab.txt` or a file of another format. The settings are in
+`tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` and
+`config.json`. Each key of `tokenizer_config.json` and `special_tokens_map.json`
+is used, is known to change nothing, or is refused.
 """
 
 import dataclasses
@@ -53,7 +54,8 @@ _OF_MPNET = _slow_and_fast("MPNetTokenizer")
 _WITH_TWO_SEPARATORS = (*_OF_MPNET, *_WITHOUT_WORD_PIECES)
 _OF_DISTILBERT = _slow_and_fast("DistilBertTokenizer")
 _WITHOUT_SEGMENTS = (*_OF_DISTILBERT, *_WITH_TWO_SEPARATORS, *_GENERIC)
-# The tokenizer class of a family if no file names one; BERT's for the others.
+# The tokenizer class of a family if no file names a class. Other families have
+# BERT's class.
 _CLASS_OF_FAMILY = {
     "distilbert": "DistilBertTokenizer",
     "mpnet": "MPNetTokenizer",
@@ -179,7 +181,7 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     if not settings.second_segment:
         inputs.remove("token_type_ids")
-    # A BertTokenizer would not read this from tokenizer.json.
+    # In transformers, a BertTokenizer always has this longest word.
     is_of_bert = settings.max_input_chars_per_word == _MAX_CHARS
     is_of_bert &= not tokenizer.json
     config = settings.to_json(
@@ -199,7 +201,7 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
 
 
 def _class_name(file: Path, config: dict, model: dict) -> str | None:
-    """Returns the tokenizer's class, as transformers 5 chooses it."""
+    """Returns the name of the class that transformers 5 would choose."""
     family = model.get("model_type") or ""
     # Some folders of this family name a wrong class.
     if family == "modernbert":
@@ -291,7 +293,10 @@ def _values_of_hub(
 def _added_tokens(
     told: list[AddedToken], special: list[AddedToken], config: dict, ids: dict
 ) -> list[dict]:
-    """Adds the special tokens; returns all in the order of their ids."""
+    """Returns the fields of the tokens in `told` and of special tokens, by id.
+
+    Special tokens with their usual flags are left out.
+    """
     tokens = {x.content: x for x in told}
     ends = (config.get(x) for x in ("bos_token", "eos_token"))
     for token in (*special, *map(_special, filter(None, ends))):
@@ -301,7 +306,7 @@ def _added_tokens(
         next_id = 1 + max((*ids.values(), *(x.id for x in tokens.values())))
         id_ = ids.get(token.content, next_id)
         tokens.setdefault(token.content, token._replace(id=id_))
-    # Every tokenizer has these, with their usual flags.
+    # Every tokenizer has these tokens, so they need not be listed.
     usual = [
         _special(x.content)._replace(id=ids.get(x.content, -1)) for x in special
     ]

@@ -15,7 +15,7 @@ from typing import Any, Self
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer_settings import AddedToken
 
-# The values that a key may have besides null; None for any value.
+# Keys -> the values that they may have besides null; None allows any value.
 Known = Mapping[str, Sequence[Any] | None]
 # With one of these values, an unknown key turns nothing on.
 _NOTHING: tuple[Any, ...] = (None, False, "", [], {})
@@ -43,11 +43,11 @@ _TYPES = {
     "pre_tokenizer": "BertPreTokenizer",
 }
 # The second segment and the number of [SEP] between texts -> the type of the
-# post-processor for these. A template can do the same.
+# post-processor that adds them. A template can add them too.
 _PROCESSORS = {(1, 1): "BertProcessing", (0, 2): "RobertaProcessing"}
 # These keys of a post-processor change no id.
 _OF_OFFSETS = ("trim_offsets", "add_prefix_space")
-# The models besides WordPiece, and the values of their keys.
+# Models other than WordPiece -> the keys that they may have.
 _OTHER_MODELS: Mapping[str, Known] = {
     "Unigram": dict.fromkeys(["type", "unk_id", "vocab"]),
     "BPE": dict.fromkeys(["type", "unk_token", "vocab", "merges"]),
@@ -101,7 +101,7 @@ class TokenizerJson:
                 check_keys(self.model, _OTHER_MODELS[self.model["type"]], file)
 
     def sequence(self, step: str, name: str) -> list[dict[str, Any]]:
-        """Returns the parts of a step, which may be a sequence of steps."""
+        """Returns a step as a list; a sequence of steps as its parts."""
         values = self.values.get(step)
         if values and values.get("type") == "Sequence":
             return list(values[name])
@@ -178,7 +178,7 @@ class TokenizerJson:
     def adds_space(self) -> bool:
         """Whether a space is put before a text that begins without one."""
         steps = self.sequence("pre_tokenizer", "pretokenizers")
-        # No other Metaspace is supported.
+        # A Metaspace that adds no space is not supported.
         return any(
             x.get("add_prefix_space") or x["type"] == "Metaspace" for x in steps
         )
@@ -213,7 +213,7 @@ class TokenizerJson:
         check_keys(self.model, _KEYS_OF_MODEL, self.file)
 
     def read_steps(self) -> dict[str, Any]:
-        """Returns the settings and the names of special tokens, as JSON."""
+        """Returns the settings and special tokens in the steps, as JSON."""
         values = self.read_post_processor()
         if self.is_of_bert:
             names = ("max_input_chars_per_word", "unk_token")
@@ -250,10 +250,10 @@ class TokenizerJson:
         return {y: normalizer[x] for x, y in _CASE.items() if x in normalizer}
 
     def read_post_processor(self) -> dict[str, Any]:
-        """Returns what is put around texts, as JSON.
+        """Returns what the post-processor puts around texts, as JSON.
 
-        It is the names of [CLS] and [SEP], the number of [SEP] between the
-        texts of a pair, and the second segment.
+        The values are the names of [CLS] and [SEP], the second segment, and the
+        number of [SEP] between the texts of a pair.
         """
         processor = self.values.get("post_processor", {})
         if processor == {}:
@@ -359,7 +359,7 @@ def _replace(pattern: str, content: str) -> dict:
 def _post_processor(ends: Mapping, ids: Mapping, *, is_template: bool) -> dict:
     """Returns the step that adds `ends`, or {} if there is none.
 
-    `ends` is as from `read_post_processor`.
+    `ends` has the values that `read_post_processor` returns.
     """
     cls, sep = ends["cls_token"], ends["sep_token"]
     segment, number = ends["second_segment"], ends["pair_separators"]

@@ -33,7 +33,7 @@ class SpecialTokens(NamedTuple):
     mask: str = "[MASK]"
 
 
-# Every released vocabulary has these.
+# Every released vocabulary has these names.
 SPECIAL_TOKENS = SpecialTokens()
 
 
@@ -57,7 +57,7 @@ class AddedToken(NamedTuple):
 
     @classmethod
     def of(cls, token: str | Mapping[str, Any], **fields: Any) -> Self:
-        """Makes a token from its name, or from fields; ignores other keys."""
+        """Returns a token from its name, or from fields; ignores other keys."""
         fields |= {"content": token} if isinstance(token, str) else token
         return cls(**{x: fields[x] for x in cls._fields if x in fields})
 
@@ -84,7 +84,7 @@ class TokenizerSettings(CheckedSettings):
         added_tokens: The tokens that were added to the vocabulary, each an
             `AddedToken`, in the order of their ids.
         special_tokens_in_text: Whether the name of a special token in a text
-            is that token, as in transformers. By default it is split like any
+            is that token, as in transformers. By default, a name is split like
             other text, so that no user can put a special token into a text.
         second_segment: The segment of the second text of a pair, 1 or 0.
         pair_separators: The number of [SEP] between the texts of a pair, 1 or
@@ -138,7 +138,7 @@ class TokenizerSettings(CheckedSettings):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], source: str | Path) -> Self:
-        """Makes settings from the fields in JSON, and ignores other keys.
+        """Returns the settings with these fields from JSON; ignores other keys.
 
         Raises InputError, which names the source, if a value is wrong.
         """

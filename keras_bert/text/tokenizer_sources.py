@@ -23,9 +23,9 @@ _UNIGRAM = 1  # the model_type in a TrainerSpec
 
 
 def read_tokenizer(file: Path) -> TokenizerJson:
-    """Reads a `tokenizer.json`, or the files from which one is made.
+    """Returns a `tokenizer.json`, read or made from other files.
 
-    Such files are XLM-RoBERTa's `sentencepiece.bpe.model`, and RoBERTa's
+    The other files are XLM-RoBERTa's `sentencepiece.bpe.model`, and RoBERTa's
     `vocab.json` with `merges.txt`.
 
     Raises InputError if the file is damaged or of another kind.
@@ -126,7 +126,7 @@ def _piece(message: bytes) -> list:
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Yields the number and the value of each field of a protocol buffer.
 
-    Numbers are integers; all else is bytes.
+    A value is an integer or bytes.
     """
     place = 0
 

@@ -78,10 +78,10 @@ NEW_PUNCTUATION = """
     11c70-11c71 11ef7-11ef8 11fff 12ff1-12ff2 16e97-16e9a 16fe2 1e95e-1e95f
 """
 
-# Format characters that these steps do not remove.
+# Format characters that BERT's steps in `tokenizers` do not remove.
 NEW_FORMATS = "890-891 8e2 110cd 13430-1345f"
 
-# What these steps take for Chinese characters.
+# What BERT's steps in `tokenizers` take for Chinese characters.
 IDEOGRAPHS = """
     3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf
     2f800-2fa1f

@@ -1,6 +1,6 @@
 """vocab.txt or tokenizer.json -> word pieces and a tokenizer's settings.
 
-vocab.txt has one word piece per line; its id is the line number, from 0.
+vocab.txt has one word piece per line; a piece's id is its line number, from 0.
 """
 
 import collections
@@ -159,7 +159,7 @@ class TokenizerBase:
 
     @property
     def continues_word(self) -> list[bool]:
-        """For each id, whether its piece continues a word."""
+        """Whether the piece of each id continues a word."""
         if self.json is None or self.json.is_of_bert:
             return [piece.startswith("##") for piece in self.vocab]
         mark = "\u2581" if self.json.model["type"] == "Unigram" else "\u0120"
@@ -248,7 +248,7 @@ def capitals_of(pieces: Iterable[str]) -> list[str]:
 
 
 def _behind(pieces: Sequence[str], settings: TokenizerSettings) -> list[str]:
-    """Returns the added tokens that are not among the pieces."""
+    """Returns the added tokens whose ids come after the pieces, by id."""
     added = sorted(settings.added_tokens, key=lambda token: token.id)
     return [token.content for token in added if token.id >= len(pieces)]
 

@@ -115,10 +115,11 @@ def _drop_rarest(vocab: list[str], num_dropped: int) -> list[str]:
 def count_words(
     lines: Iterable[str], settings: TokenizerSettings
 ) -> dict[str, int]:
-    """Counts words as `BertTokenizer` splits them before it finds pieces.
+    """Returns how often each word occurs in the lines.
 
-    Beyond 4 million different words, it forgets the words that it has seen
-    only once so far.
+    Words are split as `BertTokenizer` splits them before it finds pieces.
+    Beyond 4 million different words, words that occurred only once so far are
+    forgotten.
     """
     counts: collections.Counter[bytes] = collections.Counter()
     lines = map(checked_line, lines)

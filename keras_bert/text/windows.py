@@ -22,10 +22,10 @@ class WindowLayout(NamedTuple):
     ends: tf.Tensor
 
     def places(self, row_starts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns where each window's tokens are among all texts' tokens.
+        """Returns the indices of each window's tokens among all texts' tokens.
 
         `row_starts` [B] is the index of each text's first token. The result is
-        the index of each token, int64 [N, (tokens)].
+        int64 [N, (tokens)].
         """
         begins = tf.gather(row_starts, self.text_numbers)
         return tf.ragged.range(self.starts + begins, self.ends + begins)
@@ -33,7 +33,7 @@ class WindowLayout(NamedTuple):
     def surround(
         self, first: int, values: tf.Tensor, last: int
     ) -> tf.RaggedTensor:
-        """Puts the ids `first` and `last` around the values of each window."""
+        """Returns each window's values between the ids `first` and `last`."""
         first, last = (
             tf.RaggedTensor.from_tensor(tf.fill([tf.size(self.starts), 1], x))
             for x in (first, last)
@@ -52,7 +52,7 @@ def lay_out_windows(
     max_num_windows: int = 0,
     last_is_full: bool = True,
 ) -> WindowLayout:
-    """Cuts texts with these `lengths` in tokens, int64 [B], into windows.
+    """Returns windows of texts with these `lengths` in tokens, int64 [B].
 
     A window has up to `size` tokens; `size` is one number for all texts, or
     int64 [B]. A window begins `step` tokens, but at most `size`, after the

@@ -32,9 +32,9 @@ class ListTokenizer(TokenizerBase):
 
     It returns the same ids as `BertTokenizer`, except for BERT in texts with
     some rare characters; see `tokenizer_json`. On 20,401 lines, `BertTokenizer`
-    and google-research/bert have the same ids. This class has others on 53 (54
-    with a cased vocabulary) of these lines, which hold random characters. [CLS]
-    and [SEP] are not added.
+    and google-research/bert have the same ids. This class differs on 53 lines
+    (54 with a cased vocabulary), which hold random characters. [CLS] and [SEP]
+    are not added.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -50,7 +50,7 @@ class ListTokenizer(TokenizerBase):
         return [row.ids for row in self.encode(texts)]
 
     def encode(self, texts: Sequence[str]) -> list:
-        """Strings [B] -> an `Encoding` of `tokenizers` for each, no [CLS]."""
+        """Strings [B] -> a `tokenizers.Encoding` each, no special tokens."""
         if isinstance(texts, str):
             raise InputError(
                 f"The texts are one string, {texts[:40]!r}; give a list of "
@@ -94,7 +94,7 @@ class ListPreprocessor(CheckedSettings):
     def __call__(
         self, first: Sequence[str], second: Sequence[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """Packs strings [B], or pairs of them, to int32 [B, S]."""
+        """Returns packed strings [B], or pairs of strings, int32 [B, S]."""
         rows, _ = self.pack(first, second)
         return pad_rows(rows)
 
@@ -114,7 +114,7 @@ class ListPreprocessor(CheckedSettings):
         return rows, np.array(truncated, bool)
 
     def _pack(self, budget: int, first: Any, second: Any = None) -> Any:
-        """Packs [CLS] first [SEP] second [SEP]; cuts the longer text first."""
+        """Returns [CLS] first [SEP] second [SEP]; the longer text is cut."""
         settings = self.tokenizer.settings
         side = settings.truncation_side
         if second is None:
@@ -128,7 +128,7 @@ class ListPreprocessor(CheckedSettings):
 
 
 def pad_rows(rows: Sequence) -> dict[str, np.ndarray]:
-    """Pads packed rows; returns their features, int32 [B, S], by name."""
+    """Returns the features of packed rows, padded to int32 [B, S], by name."""
     length = max(map(len, rows), default=0)
     for row in rows:
         row.pad(length)

@@ -27,7 +27,8 @@ class WordPieceSplitter(tf.Module):
         super().__init__(name="word_piece_splitter")
         self._settings, self._vocab = tokenizer.settings, tokenizer.vocab
         self._library = library
-        # The op can split into words itself, but then always splits ideographs.
+        # The op of tensorflow-text can split texts into words, but then always
+        # splits ideographs.
         self._takes_text = False
         if library is None:
             self.implementation = "keras_bert"

@@ -24,7 +24,7 @@ CJK = (
 _SPACE = r"[\s\p{Z}]"
 # Every text with a word of this many characters matches, and few other texts.
 _LONG_RUN = r"(?s).*[^\s!-/:-@\[-`{-~]{%d}.*"
-_MOST_REPEATED = 1000  # by an expression
+_MOST_REPEATED = 1000  # RE2 allows no more repetitions
 
 
 def clean_text(
@@ -32,7 +32,7 @@ def clean_text(
     settings: TokenizerSettings,
     library: ModuleType | None = text_ops.tf_text,
 ) -> tf.Tensor:
-    """Removes what no token can contain from UTF-8 strings [B].
+    """Returns UTF-8 strings [B] without characters that no token can contain.
 
     The rules are the same as in google-research/bert's `BasicTokenizer`,
     tokenization.py, without the splitting. Control characters and invalid bytes
@@ -69,7 +69,7 @@ def split_words(
 def blank_long_words(
     texts: tf.Tensor, settings: TokenizerSettings
 ) -> tf.Tensor:
-    """Replaces the bytes of overlong words in clean text with \\x01.
+    """Returns clean text, with \\x01 for each byte of an overlong word.
 
     No word piece matches such a word, and no offset changes.
     """
