@@ -1,4 +1,4 @@
-"""Turns the outputs of a network into answers with NumPy, by kind.
+"""The outputs of a network -> answers, with NumPy, for each kind.
 
 Where TensorFlow is not installed, these functions replace the signature
 `serving_default`. A kind whose `decode` works in NumPy calls them too. Strings
@@ -50,7 +50,7 @@ def _embedding(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
     """Returns the vector of a single text, or similarities of several texts.
 
     The vectors are [B, C, H]: each row has C texts, the first of which is
-    compared with each other text.
+    compared with every other text.
     """
     vectors = outputs["embeddings"]
     if vectors.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""Decides which examples share a call, with TensorFlow or NumPy."""
+"""Which examples share a call of the network, with TensorFlow or NumPy."""
 
 from typing import Any
 

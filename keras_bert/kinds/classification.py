@@ -108,9 +108,9 @@ class Classification(TextKind):
         """Returns mean pooling as the default if the encoder has no pooler.
 
         Families other than BERT are pre-trained without a pooler, and their
-        classifiers begin with a new one. In these families, mean pooling is the
-        default only if the checkpoint has no head at all: such an encoder was
-        trained for mean pooling.
+        classifiers begin with a new pooler. In these families, mean pooling is
+        the default only if the checkpoint has no head at all, because such an
+        encoder was trained for mean pooling.
         """
         if "pooling" in given:
             return {}

@@ -61,7 +61,11 @@ class Examples:
 
     @functools.cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Counts [N]: tokens of the longest sequence, all tokens, sequences."""
+        """The size of each example, as three arrays [N].
+
+        These are the number of tokens of the longest sequence, the number of
+        all tokens, and the number of sequences.
+        """
         with tf.init_scope():  # even while a graph of batches is built
             splits = self.features["input_ids"].nested_row_splits
             *outer, ends = (x.numpy() for x in splits)
@@ -73,7 +77,7 @@ class Examples:
 
     @functools.cached_property
     def packed(self) -> bool | None:
-        """Whether one row holds all choices; None if there are no choices."""
+        """Whether a row holds all choices of an example; None without any."""
         if not self.are_choices:
             return None
         _, totals, _ = self._sizes
@@ -81,7 +85,7 @@ class Examples:
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
-        """The number of tokens in all rows of each example with padding, [N].
+        """The number of tokens in the rows of each example, with padding, [N].
 
         The example with the most tokens determines the shape of its batch,
         because it has both the most rows and the longest row: either all
@@ -92,7 +96,7 @@ class Examples:
         return totals if self.packed else longest * counts
 
     def cut(self, order: np.ndarray, batch_size: int) -> list[np.ndarray]:
-        """Cuts the indices of sorted examples into batches of bounded memory.
+        """Returns batches of the indices of sorted examples, of bounded memory.
 
         A batch has fewer than `batch_size` examples if their texts have
         several windows.
@@ -104,7 +108,7 @@ class Examples:
             max_rows *= self.features[network_calls.NUM_WINDOWS].shape[1]
         batches = []
         while len(order):
-            # All examples are padded to as many rows as the last one has.
+            # All examples are padded to as many rows as the last example.
             num_rows = counts[order[:batch_size]]
             num_rows *= np.arange(1, len(num_rows) + 1)
             size = max(1, np.searchsorted(num_rows, max_rows, "right"))
@@ -124,7 +128,7 @@ class Examples:
         return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
-        """Joins every `size` neighboring one-text examples into one."""
+        """Returns examples that each join `size` neighbors with one text."""
         assert self.truncated is not None
         features = network_calls.group_texts(self.features, size)
         return Examples(

@@ -122,7 +122,7 @@ def check_texts(
 
 
 def check_text(value: Any, name: str) -> None:
-    """Raises InputError if a value is not a text; `name` says what it is."""
+    """Raises InputError if a value is not a text; `name` is for the message."""
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r}; give a string.")
     try:
@@ -135,7 +135,7 @@ def check_text(value: Any, name: str) -> None:
 
 
 def is_list(values: Any) -> bool:
-    """Returns whether a value is a list or the like, not a text or a row."""
+    """Returns whether a value is like a list, and not a text or a row."""
     is_one = isinstance(values, (str, bytes, Mapping, Set))
     return isinstance(values, Iterable) and not is_one
 
@@ -169,9 +169,10 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
 
 
 def find_number(label: Any, number: int) -> float:
-    """Returns a label that is a number as a float.
+    """Returns a label as a float.
 
-    Raises InputError, which names the example, if it is not a finite number.
+    Raises InputError, which names the example, if the label is not a finite
+    number.
     """
     try:
         value = math.nan if isinstance(label, bool) else float(label)

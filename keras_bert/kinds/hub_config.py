@@ -1,4 +1,4 @@
-"""What other libraries call a kind, and what their config.json says."""
+"""Other libraries' names for kinds, and the config.json of a model."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -76,7 +76,7 @@ class HubConfig:
         return sentence_transformers.read_cross_encoder(root)
 
     def activation(self, *known: str) -> str | None:
-        """Returns the activation that makes the score; None if it is not named.
+        """Returns the activation that makes the score; None if none is named.
 
         Raises InputError if the name is not one of the `known` PyTorch names.
         """
@@ -134,13 +134,13 @@ def read_max_seq_length(
 
 @dataclasses.dataclass(frozen=True)
 class HubNames:
-    """What transformers, sentence-transformers and the Hub call a kind.
+    """The names of a kind in transformers, sentence-transformers and the Hub.
 
     Attributes:
         pipeline_tag: The name of the kind in a model card.
         heads: The kind's output layers, each with its names in several
             checkpoint formats. A head of your own needs only its `path`.
-        architecture: The name of the model class, if no head has it.
+        architecture: The name of the model class, if no head names it.
         problem_type: The `problem_type` in the `config.json` of a classifier of
             texts; None for a kind with a head of its own.
         text_fields: The names of the text fields of a Hub model, whose files do
@@ -154,7 +154,7 @@ class HubNames:
         read_settings: A function that returns the settings of a Hub model.
         further_values: A function that returns what else `config.json` says
             about a model with given settings. It raises InputError if the file
-            has no place for them.
+            has no place for these settings.
 
     Example:
         >>> keras_bert.kinds.get_kind("span").hub.pipeline_tag

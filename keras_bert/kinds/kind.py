@@ -63,10 +63,10 @@ def library_metric(module: str, name: str, **options: Any) -> Metric:
 def smoothed_cross_entropy(
     labels: tf.Tensor, logits: tf.Tensor, *, label_smoothing: float
 ) -> tf.Tensor:
-    """Like `cross_entropy`, but each label shares its weight with all labels.
+    """Returns the `cross_entropy` with smoothed labels.
 
-    `label_smoothing` is the share that is divided among all labels (Szegedy et
-    al. 2016, arXiv 1512.00567, section 7).
+    `label_smoothing` is the share of each label that is divided among all
+    labels (Szegedy et al. 2016, arXiv 1512.00567, section 7).
     """
     log_scores = tf.nn.log_softmax(tf.cast(logits, tf.float32))
     of_all = -tf.reduce_mean(log_scores, axis=-1)
@@ -125,8 +125,8 @@ class Kind(tf.Module):
             length only. That saves padding, but a loss that ranks the examples
             of a batch then never compares a short example with a long one.
         inherited_settings: The settings that training takes from its
-            checkpoint, if this is a model of this kind and nothing else sets
-            them.
+            checkpoint if that is a model of this kind, unless something else
+            sets them.
         hub: What the files of other libraries call the kind and its output
             layers.
 
@@ -257,11 +257,11 @@ class Kind(tf.Module):
     # Rows -> inputs of the network; its outputs -> answers.
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Turns rows into the inputs of the network, and labels if asked.
+        """Returns the inputs of the network for rows, with labels if `labeled`.
 
         Several threads call this with chunks of at most 10,000 training rows.
-        `keras_bert.kinds.fields.numbered` returns their numbers in the data
-        set. The examples of a row must not depend on the other rows.
+        `keras_bert.kinds.fields.numbered` yields the rows with their numbers in
+        the data set. The examples of a row must not depend on the other rows.
 
         Raises InputError if a row lacks a field or its label is wrong.
         """
@@ -282,9 +282,10 @@ class Kind(tf.Module):
         """Resets what `tune` fits, for training without a dev set."""
 
     def served_answer(self, outputs: Tensors) -> Tensors:
-        """Turns outputs [B, ...] into answers, eagerly and in a graph.
+        """Returns the answers for outputs [B, ...], eagerly or in a graph.
 
-        If the kind has labels, `scores` [B, L] have an entry for each label.
+        If the kind has labels, the answers' `scores` [B, L] have an entry for
+        each label.
         """
         self._lacks("served_answer")
 

@@ -50,7 +50,7 @@ class LabelThresholds(keras.layers.Layer):
 
 
 def _sigmoid_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """Takes labels (0 or 1) and logits [B, L]; returns losses [B, L]."""
+    """Returns losses [B, L] for labels (0 or 1) and logits, both [B, L]."""
     return tf.nn.sigmoid_cross_entropy_with_logits(
         labels, tf.cast(logits, tf.float32)
     )
@@ -76,7 +76,7 @@ def _f1(average: str) -> Metric:
 
 
 def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
-    """Returns the mean over the labels that rows have; NaN if none has one."""
+    """Returns the mean over labels that some row has; NaN if there is none."""
     has_rows = gold.any(axis=0)
     if not has_rows.any():
         return float("nan")
@@ -213,7 +213,7 @@ class MultiLabel(Classification):
         self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
     ) -> None:
         """Writes `labels.tsv`: precision, recall and F1 of each label."""
-        # Late, because this import takes a second.
+        # Imported late, because this takes a second.
         from sklearn.metrics import precision_recall_fscore_support as tabulate
 
         gold, predicted = self.gold(rows) > 0, self.predicted(answers) > 0

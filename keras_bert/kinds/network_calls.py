@@ -16,8 +16,8 @@ Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 # The feature that says how many windows each text of an example has.
 NUM_WINDOWS = "num_windows"
 # Attention compares all tokens of a row, even tokens of different texts. Up to
-# this number of tokens, that takes no longer than the padding would, which a
-# shared row saves.
+# this number of tokens, that takes no longer than the padding that a shared row
+# saves.
 TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
@@ -49,13 +49,12 @@ def call_on_texts(model: keras.Model) -> Callable[[Tensors], Tensors]:
 def call_in_pieces(
     model: keras.Model, features: Tensors, *, tokens_per_call: int | None = None
 ) -> dict[str, tf.Tensor]:
-    """Calls a network on N examples, a bounded number of tokens at a time.
+    """Returns a network's outputs for N examples, from calls of bounded size.
 
     Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
     as it is in the graph of a SavedModel. Each call gets examples of similar
-    length, so that a short example is not padded to the longest. Returns the
-    outputs [N, ...]; outputs per token are 0 beyond the last token of an
-    example's call.
+    length, so that a short example is not padded to the longest. The outputs
+    are [N, ...]; outputs per token are 0 beyond the longest example of a call.
     """
     if isinstance(model, keras.Model):
         require_tensorflow()
@@ -100,7 +99,7 @@ def call_in_pieces(
 
 
 def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
-    """Returns the index at which each call begins, and where the last ends.
+    """Returns where each call begins, and where the last call ends, as indices.
 
     Takes the token counts of the examples, largest first. Without examples,
     there is one call.
@@ -165,7 +164,7 @@ def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
 
 
 def group_texts(texts: Tensors, num_texts: int) -> Tensors:
-    """Joins each C texts into an example, [B*C, (tokens)] -> [B, C, (tokens)].
+    """Joins every C texts into an example, [B*C, (tokens)] -> [B, C, (tokens)].
 
     The windows of texts, [B*C, (W), (tokens)] as `pack` returns them, become
     the inputs of `build_embedder(window_pooling=...)`: [B, (M), (tokens)],
@@ -202,8 +201,8 @@ def pack_choices(
 
     With a row for each choice, a batch [B, C, S] is padded to its longest
     choice. `packed` says whether one row holds all choices of an example; it
-    must be the same for all batches of a data set. With None, these examples
-    decide.
+    must be the same for all batches of a data set. With None, `choices_fit`
+    decides for these examples.
 
     Takes `input_ids` and `segment_ids` [B*C, (tokens)]. Returns the tensors of
     `pack_rows` as [B, R, (tokens)] and [B, R, K], the inputs of

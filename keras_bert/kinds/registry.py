@@ -8,7 +8,7 @@ from keras_bert.kinds.settings import module_names
 
 
 def known_kinds() -> dict[str, type[Kind]]:
-    """Returns all kinds by name, including those that another file defined.
+    """Returns all kinds by name, including kinds that another file defined.
 
     Example:
         >>> "classification" in keras_bert.kinds.known_kinds()

@@ -31,7 +31,7 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 
-# What sentence-transformers calls the activations.
+# Our names of activations -> sentence-transformers' names.
 _ACTIVATIONS = {"sigmoid": SIGMOID, "linear": IDENTITY}
 
 

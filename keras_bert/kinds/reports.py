@@ -17,13 +17,13 @@ def write_confusion_matrix(
     predicted: Sequence[int] | np.ndarray,
     labels: tuple[str, ...],
 ) -> None:
-    """Draws a confusion matrix, gold labels down and predicted ones across.
+    """Draws a confusion matrix, with gold labels down and predictions across.
 
     The file is a PNG. If there are more than 30 labels, only the 30 most
     frequent in `gold` are drawn: the memory of a picture grows with the square
-    of their number.
+    of the number of labels.
     """
-    # Late, because these imports take a second.
+    # Imported late, because this takes a second.
     from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
 

@@ -1,7 +1,8 @@
 """The settings that every kind has, and the settings of several kinds.
 
 The flags of keras-bert finetune come from these settings. A module named
-`settings` does not import TensorFlow, so --help and wrong flags answer at once.
+`settings` does not import TensorFlow, so --help and errors in flags appear at
+once.
 """
 
 import dataclasses
@@ -250,8 +251,8 @@ class SpanSettings(KindSettings):
 def known_settings() -> list[type[KindSettings]]:
     """Returns the settings classes of all kinds; imports no TensorFlow.
 
-    These are `KindSettings` and its subclasses, including those that another
-    file defined.
+    These are `KindSettings` and its subclasses, including subclasses that
+    another file defined.
 
     Example:
         >>> kinds = keras_bert.kinds

@@ -97,7 +97,7 @@ def _kind_of(checkpoint: Checkpoint) -> type[Kind] | None:
         in (kind.hub.architecture, *(x.architecture for x in kind.hub.heads))
         and kind.hub.problem_type in (None, config.problem_type)
     ]
-    # A kind of the user's own may be a subclass of the one that is meant.
+    # A kind of the user's own may be a subclass of the kind that is meant.
     return min(kinds, key=lambda kind: len(kind.__mro__), default=None)
 
 
@@ -147,7 +147,7 @@ def read_spec(file: Path) -> TaskSpec:
 def read_task_file(file: Path) -> dict[str, Any]:
     """Returns the values in a `task.json`, even if its kind is unknown here.
 
-    Raises InputError if it is damaged.
+    Raises InputError if the file is damaged.
     """
     values = read_json(file)
     for name in {**_TASK_TYPES, **values}:

@@ -31,7 +31,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 class TextKind(Kind):
-    """Encodes and serves a kind with one answer for a text or a pair of texts.
+    """A kind with one answer for a text or a pair of texts.
 
     Its settings are `WindowSettings`, or other settings if the kind reads no
     windows. The SavedModel takes the text fields [B] and returns what

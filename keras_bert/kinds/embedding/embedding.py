@@ -57,7 +57,7 @@ class Embedding(Kind):
     The answer to a row with two texts is `similarity`: the cosine of their
     vectors or, if the settings say so, the dot product. The answer to a row
     with more texts is `similarities`, a list: the first text's similarity to
-    each other text. The default prompt of the settings precedes each text.
+    every other text. The default prompt of the settings precedes each text.
 
     The text fields are an anchor, a positive and any number of negatives. A row
     may leave out the last fields, but all rows of a data set have the same
@@ -65,12 +65,12 @@ class Embedding(Kind):
     number as their label, or texts with a vector as their label. Validation
     rows may have another form that suits the metrics.
 
-    The SavedModel takes the first text field [B] and returns `embedding`,
-    float32 [B, H]; so does its signature `embed`. The signature `similarity`
-    takes the first two text fields [B] and returns `similarity`, float32 [B].
-    For each prompt, there is a signature such as `embed_query`, which puts this
-    prompt before each text; if there is a default prompt, `embed_` reads the
-    texts without a prompt. The signature `serve_ids` takes ids and returns
+    The SavedModel and its signature `embed` take the first text field [B] and
+    return `embedding`, float32 [B, H]. The signature `similarity` takes the
+    first two text fields [B] and returns `similarity`, float32 [B]. For each
+    prompt, there is a signature such as `embed_query`, which puts this prompt
+    before each text; if there is a default prompt, `embed_` reads the texts
+    without a prompt. The signature `serve_ids` takes ids and returns
     `embedding`.
     """
 
@@ -129,7 +129,7 @@ class Embedding(Kind):
         return model
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Checks that the loss fits the training rows and the settings."""
+        """Checks that the loss fits the rows and the settings; returns {}."""
         settings = self.spec.settings
         if settings.similarity == "dot" and not settings.normalize:
             raise InputError(
@@ -151,7 +151,7 @@ class Embedding(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Encodes rows; leaves out labels that do not fit the loss."""
+        """Returns examples of rows, without labels that do not fit the loss."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         packed = encode_texts(
@@ -176,7 +176,7 @@ class Embedding(Kind):
             return tf.constant(_numbers(rows), tf.float32)
         if loss == "vector":
             return tf.constant(_vectors(rows)[:, None], tf.float32)
-        return tf.zeros(len(rows))  # the order of the texts says it
+        return tf.zeros(len(rows))  # the order of the texts is enough
 
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs

@@ -145,7 +145,7 @@ def triplet(
 
 
 def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
-    """Returns 1 - the cosine of each vector and its label, [B, C].
+    """Returns 1 minus the cosine of each vector and its label, [B, C].
 
     The vectors and the labels are [B, C, H].
     """
@@ -155,12 +155,12 @@ def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
 def _error_of_rows(
     teacher: tf.Tensor, vectors: tf.Tensor, temperature: float
 ) -> tf.Tensor:
-    """Returns the mean error of each row's vectors: a row has one label."""
+    """Returns the mean error over the vectors of each row, [B]."""
     return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
 def _cosines(embeddings: tf.Tensor) -> tf.Tensor:
-    """Returns the cosines of the first text with each other, [B, C - 1]."""
+    """Returns the cosines of each row's first and other texts, [B, C - 1]."""
     unit = _unit(embeddings)
     return tf.reduce_sum(unit[:, :1] * unit[:, 1:], axis=-1)
 
@@ -177,8 +177,8 @@ class RowFormat(NamedTuple):
     """What all rows of a data set have in common.
 
     Attributes:
-        fields: The text fields of the rows, the first ones of the task.
-        has_label: Whether the rows have a number as their label.
+        fields: The text fields of the rows: the first fields of the task.
+        has_label: Whether the rows have a label, a number or a vector.
     """
 
     fields: tuple[str, ...]
@@ -190,7 +190,7 @@ class RowFormat(NamedTuple):
 
 
 class RowRequirements(NamedTuple):
-    """The row formats that a loss or a metric takes; `words` names them."""
+    """The row formats that a loss or a metric takes; `words` describes them."""
 
     words: str
     num_texts: range
@@ -201,7 +201,7 @@ class RowRequirements(NamedTuple):
         return has_texts and row_format.has_label == self.has_label
 
     def check(self, row_format: RowFormat, name: str) -> None:
-        """Raises InputError if rows have another format; `name` is for it."""
+        """Raises InputError unless the rows have a format that `name` takes."""
         if not self.fit(row_format):
             raise InputError(
                 f"The {name} needs rows with {self.words}, but the rows have "

@@ -49,7 +49,7 @@ _ACTIVATIONS = {
 
 
 def read_settings(config: HubConfig, bert_config: BertConfig) -> dict[str, Any]:
-    """Returns the settings of the model whose weights are in a folder.
+    """Returns the settings of the sentence-transformers model of a config.
 
     Raises InputError if the model has a module or a setting that this package
     does not have.
@@ -130,7 +130,7 @@ def module_files(
         ],
         sentence_transformers.TRANSFORMER_FILE: {
             "max_seq_length": settings.max_seq_length,
-            "do_lower_case": False,  # the tokenizer's own settings say it
+            "do_lower_case": False,  # the tokenizer's settings decide
         },
         sentence_transformers.CONFIG_FILE: {
             "prompts": settings.named_prompts,

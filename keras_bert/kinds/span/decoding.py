@@ -47,7 +47,7 @@ class Decoder:
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Like `answers`, in a graph: takes strings [B], returns no n-best."""
+        """Like `answers`, but in a graph, for strings [B], without n-best."""
         best = self._choose(contexts, *self._rank(tf.size(contexts, tf.int64)))
         for name in ("score", "null_odds"):
             best[name] = tf.cast(best[name], tf.float32)
@@ -75,12 +75,12 @@ class Decoder:
         }
 
     def _rank(self, num_rows: int | tf.Tensor) -> tuple[Columns, Columns]:
-        """Sorts the candidates of each row, best first.
+        """Returns columns of each row's candidates, and columns of "no answer".
 
-        Returns two lists of columns. The first columns are the starts and the
-        ends of the candidates, in characters, and the logits of both, [B,
-        (candidates)]. The second columns are both logits of "no answer" in each
-        window of the row, lowest first, [B, (windows)].
+        The first columns are the starts and the ends of the candidates, in
+        characters, and the logits of both, [B, (candidates)], best first. The
+        second columns are both logits of "no answer" in each window of the row,
+        [B, (windows)], lowest first.
         """
         rows = self.windows.rows
         scores, *tokens = self._find_candidates()
@@ -105,8 +105,8 @@ class Decoder:
     def _find_candidates(self) -> Iterator[tf.Tensor]:
         """Pairs the best starts of each window with its best ends.
 
-        Yields three tensors [W, N]: the sums of both logits, float64, which are
-        -inf if the pair is not an answer; the positions of the start tokens in
+        Yields three tensors [W, N]: the sums of both logits, float64, or -inf
+        for a pair that is not an answer; the positions of the start tokens in
         their windows; and the positions of the end tokens.
 
         The `n_best_size` best starts and ends are paired, even if they are
@@ -192,7 +192,7 @@ def _sort(
     rows: tf.Tensor,
     num_rows: int | tf.Tensor,
 ) -> Columns:
-    """Sorts values [N] into rows [B, (values)], highest score first, stably."""
+    """Returns columns [N] as rows [B, (values)], highest score first."""
     order = tf.argsort(scores, direction="DESCENDING", stable=True)
     order = tf.gather(order, tf.argsort(tf.gather(rows, order), stable=True))
     rows = tf.gather(rows, order)
@@ -208,7 +208,7 @@ def _first(values: tf.RaggedTensor) -> tf.Tensor:
 
 
 def _rows(columns: Columns) -> Iterator[Iterator[tuple]]:
-    """Yields the values of each row, in tuples."""
+    """Yields, for each row, an iterator over its items as tuples."""
     for row in zip(*(x.to_list() for x in columns), strict=True):
         yield zip(*row, strict=True)
 

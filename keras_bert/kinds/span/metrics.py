@@ -60,7 +60,7 @@ def _best_threshold(
     """Returns the best mean score and the lowest threshold that gives it."""
     order = np.argsort(null_odds, kind="stable")
     odds = null_odds[order]
-    # The gains over no answer, summed from the surest answer on.
+    # What each answer gains over no answer, the surest answer first.
     gains = (scores - ~has_answer)[order]
     totals = np.concatenate([[0.0], np.cumsum(gains)])
     # Questions with equal odds are either all answered or none is.

@@ -43,8 +43,8 @@ class Windows(NamedTuple):
         word_start_drifts, word_end_drifts: The number of characters that
             cleaning adds to the context up to the start, or the end, of the
             word; negative if it removes more than it adds. Spaces do not count.
-        is_max_context: The flag of the token: 1 if no other window has more
-            context around the token, 0 otherwise.
+        is_max_context: 1 for a token in the window with the most context around
+            it, or the first of several such windows; 0 otherwise.
     """
 
     rows: tf.Tensor
@@ -71,7 +71,7 @@ def cut_windows(
     tokenizer: BertTokenizer,
     settings: SpanSettings,
 ) -> Windows:
-    """Cuts contexts [B] into windows, each with its question [B].
+    """Returns the windows of contexts [B], each with its question [B].
 
     These are the windows of run_squad.py in google-research/bert. A context
     without a token has one window.
@@ -121,12 +121,12 @@ def label_windows(
     windows: Windows,
     tokenizer: BertTokenizer,
 ) -> list[tf.Tensor]:
-    """Returns the first and last token of each row's first answer, int32 [W].
+    """Returns the positions of an answer's first and last token, int32 [W].
 
-    Both are 0, the position of [CLS], if there is no answer, or if the window
-    does not contain all of it. Both are `IGNORED` in all windows of a row
-    whose context does not have the answer at its `answer_start`; the log
-    counts such rows.
+    The answer is the first answer of the window's row. Both are 0, the position
+    of [CLS], if there is no answer, or if the window does not contain all of
+    it. Both are `IGNORED` in all windows of a row whose context does not have
+    the answer at its `answer_start`; the log counts such rows.
     """
     names = ("input_ids", "starts", "ends", "context_tokens", "is_max_context")
     flat = {name: getattr(windows, name).flat_values.numpy() for name in names}
@@ -176,7 +176,7 @@ def label_windows(
 def _locate_tokens(
     tokenizer: BertTokenizer, contexts: tf.Tensor
 ) -> dict[str, tf.RaggedTensor]:
-    """Returns the ids and the spans of the tokens of contexts."""
+    """Returns the ids, spans and drifts of the tokens of contexts, by name."""
     tokens = tokenizer.tokenize_with_offsets(contexts)
     # With one more space, a space follows each word.
     characters = tf.strings.unicode_decode(
@@ -222,7 +222,7 @@ def _locate_tokens(
 
 
 def _clean_sizes(characters: tf.Tensor, tokenizer: BertTokenizer) -> tf.Tensor:
-    """Returns the number of characters that each becomes; 0 for a space."""
+    """Returns how many characters each character becomes; 0 for a space."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
     texts = clean_text(texts, tokenizer.settings, tokenizer.library)
@@ -236,8 +236,8 @@ def _is_max_context(
     """Returns 1 for each token [W, (tokens)] in its best window, or else 0.
 
     The score of a window is the number of tokens on the token's shorter side
-    plus 0.01 times the length of the window. Of equal scores, the first is
-    best.
+    plus 0.01 times the length of the window. Of windows with equal scores, the
+    first is best.
     """
     flat, windows = numbers.flat_values, numbers.value_rowids()
     starts, ends = (tf.gather(x, windows) for x in (layout.starts, layout.ends))

@@ -11,7 +11,7 @@ from absl import logging
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_table
 
-# The prefixes of IOB, IOE, IOBES, BILOU and BMES.
+# The prefixes of IOB, IOE, IOBES, BILOU and BMES -> the prefixes of IOBES.
 _PLACES = dict(B="B", I="I", M="I", E="E", L="E", S="S", U="S")
 # Misspelt tags, such as o, B_PER, b-PER and PER-B.
 _MISSPELT = re.compile(r"o|[bi]-.+|[BIbi][_.:/].+|.+[-_.:/][BIbi]")
@@ -39,11 +39,11 @@ def find_entities(
     labels: Sequence[str],
     mean_score: bool,
 ) -> Entities:
-    """Finds entities as the script conlleval does, even with wrong prefixes.
+    """Returns the entities that the script conlleval finds in labels of words.
 
-    An entity begins at B- or S-; after E- or S-; and at any label that follows
-    O or a label of another type. A label without a prefix counts as an I- of
-    the type that it names.
+    Prefixes may be wrong. An entity begins at B- or S-; after E- or S-; and at
+    any label that follows O or a label of another type. A label without a
+    prefix counts as an I- of the type that it names.
 
     Args:
         label_ids: The ids of the labels, [B, (words)].

@@ -48,7 +48,7 @@ from keras_bert.training.objectives import Objective
 
 # A CRF chooses the labels of this many texts at a time, padded to the longest.
 _ROWS_PER_CALL = 256
-# A character between two letters.
+# A punctuation mark between two letters.
 _INNER = re.compile(r"(?<=[^\W\d_])[^\w\s](?=[^\W\d_])")
 
 
@@ -125,7 +125,8 @@ class TokenClassification(Kind):
             label: f"{place}-{type_}" if type_ else label
             for label, (place, type_) in split_tags(spec.labels).items()
         }
-        # The label ids of the later parts of a word; no part follows E- and S-.
+        # The label id of a word's later parts, by the label id of its first
+        # part; no part follows E- and S-.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {x: i for i, x in enumerate(tags) if x[:2] not in ("E-", "S-")}
         inside = [tag.replace("B-", "I-", 1) for tag in tags]
@@ -311,7 +312,7 @@ class TokenClassification(Kind):
     def _choose(
         self, words: tf.RaggedTensor, transitions: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns labels and scores [W] of words for logits [B, (words), L]."""
+        """Returns label ids and scores [W], from logits [B, (words), L]."""
         if not self.spec.settings.crf:
             scores = tf.nn.softmax(words.values)
             label_ids = tf.argmax(words.values, axis=-1)
@@ -350,8 +351,8 @@ class TokenClassification(Kind):
     def _labels(self, tokens: Tokens, gold_ids: list[int]) -> tf.RaggedTensor:
         """Returns the labels of the tokens in all windows, ragged.
 
-        If a word would be several words in a text, the later ones are learned
-        too, with the label that continues the first.
+        If a word would be several words in a text, the later words are learned
+        too, with the label that continues the label of the first word.
         """
         in_text = tokens.of_text(self._word_starts)
         is_first, is_learned = (

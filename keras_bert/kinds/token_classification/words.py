@@ -19,7 +19,7 @@ class WordStarts:
     With "simple", each token begins a word. With "first", a word begins at a
     BERT piece without ##, or at a piece of another tokenizer with the mark for
     a space. With "words", a word also begins at a punctuation mark and after
-    it; with a BERT tokenizer, it always does.
+    it; with a BERT tokenizer, "first" begins words there too.
 
     Two words of a text count as one if a character of `inner_punctuation`,
     without spaces around it, is between them. With "simple", no words are
@@ -58,7 +58,7 @@ class WordStarts:
         return ids.with_values(begins)
 
     def in_texts(self, tokens: TokensWithOffsets) -> tf.RaggedTensor:
-        """Like a call, for texts, where inner punctuation joins words."""
+        """Like `__call__`, for texts, where inner punctuation joins words."""
         begins = self(tokens.ids)
         if not self._joins.any():
             return begins
@@ -163,7 +163,7 @@ def _is_mark(text: str) -> bool:
 def _without_spaces(
     tokens: TokensWithOffsets, texts: tf.Tensor
 ) -> TokensWithOffsets:
-    """Moves the start of each token past its leading space."""
+    """Returns the tokens, with spans that leave out a leading space."""
     chars = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
     rows, starts = tokens.ids.value_rowids(), tokens.start_chars.values
     places = tf.gather(tf.cast(chars.row_starts(), tf.int32), rows) + starts
@@ -203,7 +203,7 @@ class WordWindows(NamedTuple):
 def window_words(
     tokens: Tokens, tokenizer: BertTokenizer, max_seq_length: int
 ) -> WordWindows:
-    """Cuts tokens into windows of up to `max_seq_length` tokens.
+    """Returns tokens in windows of up to `max_seq_length` tokens.
 
     Neighboring windows share half of their tokens. The last two may share more,
     because the last window is full and ends with the text. A word is read in
