@@ -1,4 +1,4 @@
-"""Self-attention: every token attends to all tokens or to earlier ones."""
+"""Self-attention: each token attends to all, earlier or nearby tokens."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ class SelfAttention(keras.layers.Layer):
     `packed`, a row holds several sequences, which `input_mask` numbers from 1,
     and a token attends to its own sequence only.
 
-    With `positions`, the third input is the output of the layer
-    `RotaryPositions` ("rotary") or `RelativePositions` ("relative").
+    If `positions` is "rotary" or "relative", the third input is the output of
+    the layer `RotaryPositions` or `RelativePositions`.
     `local_attention` is a window in tokens: a token attends to half as many
     tokens on each side.
 
@@ -78,8 +78,8 @@ class SelfAttention(keras.layers.Layer):
     ) -> Any:
         length = input_mask.shape[1]
         value = self._split_heads(self.value(x), ops.shape(input_mask)[1])
-        # Blocks are faster if the tokens that each reads, 3 * reach, are less
-        # than half of the row.
+        # Blocks are faster if each block reads less than half of the row; it
+        # reads 3 * reach tokens.
         if self._reach and (length is None or length > 6 * self._reach):
             query, key = self._query_and_key(x, input_mask, positions)
             context = attend_locally(
@@ -100,9 +100,9 @@ class SelfAttention(keras.layers.Layer):
         return self.output_dense(ops.reshape(context, (-1, x.shape[-1])))
 
     def probabilities(self, *inputs: Any) -> Any:
-        """Returns the probabilities with which S attends to T, [B, N, S, T].
+        """Returns how much each token S attends to each token T, [B, N, S, T].
 
-        S and T are the tokens of a row. The arguments are those of `scores`.
+        Takes the arguments of `scores`.
         """
         scores, adder = self.scores(*inputs)
         return ops.softmax(scores + ops.expand_dims(adder, 1))

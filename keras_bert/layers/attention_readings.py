@@ -43,7 +43,7 @@ class _Reading(keras.layers.Layer):
 class AttentionProbabilities(_Reading):
     """The attention probabilities of a block, float32 [B, N, S, S].
 
-    An entry is how much a token attends to a token in one of the N heads.
+    An entry says how much one token attends to one token, in one of N heads.
     """
 
     def read(self, *inputs: Any) -> Any:
@@ -58,7 +58,7 @@ class AttentionScores(_Reading):
 
     The score of a token that may not be attended to is 0. The other scores are
     multiplied by sqrt(S / their number), so that a mean of squares over S is
-    the mean over these scores alone.
+    the mean of their squares alone.
     """
 
     def read(self, *inputs: Any) -> Any:
@@ -112,7 +112,7 @@ class AttentionRelations(_Reading):
 
 
 def _of_tokens(x: Any) -> Any:
-    """[B, N, S, T] -> [B * S, N, T]."""
+    """Values of heads [B, N, S, T] -> values of tokens [B * S, N, T]."""
     x = ops.transpose(x, (0, 2, 1, 3))
     _, length, num_heads, _ = ops.shape(x)
     return ops.reshape(x, (-1, num_heads, length))

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def traced_separately(function: Callable) -> Callable:
-    """Makes TensorFlow trace a function of one tensor once per dtype.
+    """Returns a function of one tensor that TensorFlow traces once per dtype.
 
     With TensorFlow, a custom gradient keeps the graph that calls it, and all
     weights that this graph reads, until the process ends. So a second `fit`

@@ -2,8 +2,8 @@
 
 The score of a sequence of labels is the sum of the logits of its words and of
 the transitions between neighbors (Lample et al. 2016, arXiv 1603.01360, section
-2.2, without a start and an end). The exp of a score, divided by the sum over
-all sequences of labels, is a probability.
+2.2, without a start and an end). The exp of the score, divided by the sum of
+such exps over all sequences of labels, is the probability of the sequence.
 """
 
 from typing import Any
@@ -62,7 +62,7 @@ def crf_loss(labels: Any, chain: Any) -> Any:
     is_word = labels > 0
     # Counts of each label at each word, and of each pair of labels: the given
     # counts, 0 or 1, and then the expected counts.
-    gold = ops.one_hot(labels - 1, size)  # zeros if it is not a word
+    gold = ops.one_hot(labels - 1, size)  # zeros where there is no word
     gold_pairs = ops.matmul(ops.swapaxes(gold[:, :-1], 1, 2), gold[:, 1:])
     before, after = _around(logits, is_word, transitions)
     left, right = logits + before, logits + after
@@ -81,8 +81,8 @@ def crf_loss(labels: Any, chain: Any) -> Any:
         of_words = ops.sum(words * logits, axis=(1, 2))
         return of_words + ops.sum(pairs * transitions, axis=(1, 2))
 
-    # The difference of the two counts is the gradient. So no gradient has to
-    # pass through the loops, which XLA does not support in TensorFlow.
+    # The gradient is the difference of the two counts. So no gradient has to
+    # pass through the loops; XLA does not support that in TensorFlow.
     slope = score(
         ops.stop_gradient(words - gold), ops.stop_gradient(pairs - gold_pairs)
     )
@@ -113,15 +113,15 @@ def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
 def marginals(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the probability of each label at each word, [B, S, L].
 
-    It is the sum of the probabilities of all label sequences with this label at
-    this word. The arguments are those of `viterbi`.
+    This is the sum of the probabilities of all label sequences with this label
+    at this word. Takes the arguments of `viterbi`.
     """
     before, after = _around(logits, is_word, transitions)
     return ops.softmax(logits + before + after)
 
 
 def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
-    """Returns `_messages` from the words before, and from the words after."""
+    """Returns each word's `_messages` from the words before and after it."""
     before = _messages(
         ops.flip(logits, 1),
         ops.flip(is_word, 1),
@@ -133,9 +133,10 @@ def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
 def _messages(
     logits: Any, is_word: Any, transitions: Any, join: Any = ops.logsumexp
 ) -> Any:
-    """Returns the scores of what follows each word, by its label, [B, S, L].
+    """Returns a score for all that follows each label of a word, [B, S, L].
 
-    `join` turns the scores of all sequences of labels into one score.
+    `join` makes this score from the scores of all sequences of labels that can
+    follow.
     """
 
     def step(after: Any, token: Any) -> Any:
@@ -143,7 +144,7 @@ def _messages(
         joined = join(transitions + (scores + after)[:, None, :], axis=2)
         return ops.where(is_word, joined, after), after
 
-    # One tensor: Keras' scan takes no more if S is unknown.
+    # One tensor, because Keras' scan takes only one if S is unknown.
     is_word = ops.cast(ops.expand_dims(is_word, 2), logits.dtype)
     tokens = ops.concatenate([logits, is_word], axis=2)
     none = ops.zeros_like(logits[:, 0])

@@ -67,9 +67,10 @@ def build_dense(
 
     `activation` is a name that `get_activation` knows.
 
-    Its kernel starts as truncated normal with the parent's `initializer_range`,
-    and its bias as zeros. It has the dtypes of the parent. It is frozen if the
-    parent is, because Keras freezes only the parts that a layer already has.
+    The layer's kernel starts as truncated normal with the parent's
+    `initializer_range`, and its bias as zeros. The layer has the parent's
+    dtypes. It is frozen if the parent is frozen, because Keras freezes only the
+    parts that a layer already has.
     """
     layer = _Dense(
         units,
@@ -91,7 +92,7 @@ def build_layer_norm(
 ) -> keras.layers.LayerNormalization:
     """Returns a layer norm for [..., size], with the parent's epsilon.
 
-    It has a bias if the parent's `biases` name "norm".
+    The norm has a bias if the parent's `biases` name "norm".
     """
     layer = keras.layers.LayerNormalization(
         epsilon=parent.layer_norm_eps,

@@ -17,14 +17,14 @@ class BertEmbeddings(keras.layers.Layer):
 
     Takes `input_ids`, `segment_ids` and `position_ids`, all int [B, S]. By
     default, positions count from 0 in each row. Returns the embeddings
-    [B, S, H] and the word embeddings [V, H]. The latter are an output because
-    the masked-LM head is tied to them (paper, 3.1): a tie within the graph
-    survives saving and loading.
+    [B, S, H] and the word embeddings [V, H]. The word embeddings are an output
+    because the masked-LM head is tied to them (paper, 3.1): a tie within the
+    graph survives saving and loading.
 
-    With a `type_vocab_size` of 0, the sum has no segments, and without
-    `has_positions` no positions. If `first_position` is above 0, positions
-    count only tokens whose id is not `first_position - 1`, the id of padding
-    (RoBERTa).
+    With a `type_vocab_size` of 0, the sum has no segment embeddings, and
+    without `has_positions` no position embeddings. If `first_position` is above
+    0, positions count only tokens whose id is not `first_position - 1`, the id
+    of padding (RoBERTa).
 
     `family_fields` are the fields of the network's `BertConfig` that differ
     from BERT's; they are kept for `config_of_network`.
@@ -142,7 +142,7 @@ class BertEmbeddings(keras.layers.Layer):
 
 
 def _rows(table: Any, ids: Any, name: str) -> Any:
-    """Looks up rows; a negative id is an error, not a row from the end."""
+    """Returns rows by id; a negative id is an error, not a row from the end."""
     num_rows = table.shape[0]
     known = known_values(ids)  # in a graph, TensorFlow raises its own error
     wrong = known[(known < 0) | (known >= num_rows)]

@@ -18,10 +18,11 @@ class EncoderBlock(keras.layers.Layer):
     `activation` is a name in `bert_config.json`. For `left_to_right`, `packed`
     and the third input, positions, see `SelfAttention`.
 
-    With `gated`, a second dense layer multiplies the activation of the first
-    (arXiv 2002.05202). `norms` says where the norms are: "after" each part and
-    its residual, "before" each part, or "before_output", which means only
-    before the feed-forward. `biases` names the parts that have biases.
+    With `gated`, the activation of the feed-forward is multiplied by the output
+    of a second dense layer (arXiv 2002.05202). `norms` says where the norms
+    are: "after" each part and its residual, "before" each part, or
+    "before_output", which means only before the feed-forward. `biases` names
+    the parts that have biases.
 
     Example:
         >>> layer = keras_bert.layers.EncoderBlock(

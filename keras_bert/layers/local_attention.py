@@ -47,7 +47,7 @@ def attend_locally(
         return ops.reshape(x, (-1, x.shape[1], *sizes[1:], x.shape[3]))
 
     def with_neighbours(x: Any, axis: int) -> Any:
-        """Adds the blocks before and after, empty ones at the ends."""
+        """Joins each block to the blocks before and after it, or to zeros."""
         pad = [[0, 0]] * len(x.shape)
         pad[axis] = [1, 1]
         x = ops.pad(x, pad)
@@ -88,8 +88,8 @@ def mask_adder(
 ) -> Any:
     """Returns 0 where attention is allowed and -10000 elsewhere.
 
-    The result is added to the scores, as in google-research/bert. So even a row
-    without tokens gives the same numbers as in google-research/bert.
+    The result is added to the scores, as in google-research/bert, so even a row
+    without tokens gives the same numbers as there.
 
     Args:
         rows: The mask of the tokens that attend, [..., S].

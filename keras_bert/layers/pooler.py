@@ -133,7 +133,7 @@ class Pooler(keras.layers.Layer):
 
 
 def _last_positions(input_mask: Any, num_sequences: Any) -> Any:
-    """Returns the last positions of the sequences 1 to K: int32 [B, K]."""
+    """Returns the position of the last token of each sequence, int32 [B, K]."""
     numbers = ops.arange(1, num_sequences + 1, dtype="int32")[:, None]
     mask = ops.expand_dims(input_mask, 1)  # [B, 1, S]
     is_until = (mask > 0) & (mask <= numbers)  # [B, K, S]

@@ -1,4 +1,4 @@
-"""Positions that attention reads: rotations, or numbers for distances."""
+"""Positions that attention reads: rotations, or biases for distances."""
 
 import math
 from typing import Any
@@ -50,10 +50,10 @@ class RotaryPositions(keras.layers.Layer):
 
 
 def rotate(x: Any, rotations: Any) -> Any:
-    """Rotates queries or keys [B, N, S, D] by the angles in [2, S, D/2]."""
+    """Returns queries or keys [B, N, S, D], rotated by angles [2, S, D/2]."""
     dtype = x.dtype
     first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
-    # Keras casts the inputs of a layer to bfloat16 if the layer computes in it.
+    # Keras casts all inputs of a layer that computes in bfloat16.
     rotations = ops.cast(rotations, "float32")
     cos, sin = rotations[0], rotations[1]
     turned = [first * cos - second * sin, second * cos + first * sin]
@@ -94,7 +94,7 @@ class RelativePositions(keras.layers.Layer):
 
     def call(self, input_mask: Any) -> Any:
         length = ops.shape(input_mask)[1]
-        # A number for each distance from -(S-1) to S-1: there are far fewer
+        # First a row for each distance from -(S-1) to S-1: there are far fewer
         # distances than pairs.
         buckets = _bucket(ops.arange(1 - length, length, dtype="int32"))
         rows = ops.take(self.distance_embeddings, buckets, axis=0)  # [2S-1, N]
@@ -109,7 +109,7 @@ class RelativePositions(keras.layers.Layer):
 
 
 def _bucket(distances: Any) -> Any:
-    """Distances to the tokens attended to, int32 -> rows of the table."""
+    """Distances to the tokens attended to -> row indices of the table."""
     half = _NUM_BUCKETS // 2
     num_exact = half // 2
     size = ops.abs(distances)

@@ -9,8 +9,8 @@ from keras_bert.layers.reshaping import tokens_at
 
 POOLINGS = ("mean", "cls", "max")
 WINDOW_POOLINGS = ("mean", "max")
-# Below every component and logit, and finite: 0 * infinity would be NaN, and
-# so would be its gradient.
+# Below every component and logit, but finite: 0 * infinity and its gradient
+# would be NaN.
 _LOWEST = -1e9
 
 
@@ -19,10 +19,10 @@ class RowPositions(keras.layers.Layer):
     """`input_mask` [B, S] -> `position_ids` [B, S], `cls_positions` [B, K].
 
     A row holds up to K sequences, one after the other, and padding. The mask
-    numbers them from 1 and is 0 at padding. `position_ids`, int32, count from 0
-    in each sequence and are 0 at padding. `cls_positions`, int32, are the
-    positions of the sequences' first tokens; for a sequence that a row lacks,
-    any position in the row.
+    numbers the sequences from 1 and is 0 at padding. `position_ids`, int32,
+    count from 0 in each sequence and are 0 at padding. `cls_positions`, int32,
+    are the positions of the sequences' first tokens; for a sequence that a row
+    lacks, any position in the row.
 
     Example:
         >>> from keras_bert.layers.sequences import RowPositions
