@@ -23,8 +23,8 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     With `packed`, a row holds several sequences that do not attend to each
     other: `input_mask` numbers them from 1, the input `position_ids` [B, S]
     counts from 0 in each, and the input `cls_positions` [B, K] holds their
-    first positions. `pooled_output` is then [B, K, H]. The weights are the
-    same.
+    first positions. `pooled_output` is then [B, K, H]. The weights are the same
+    as without `packed`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

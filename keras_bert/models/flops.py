@@ -15,7 +15,7 @@ def count_work(
     num_labels: int,
     generator: BertConfig | None = None,
 ) -> dict[str, Any]:
-    """Counts `sequences`, `tokens` and the `flops` of training on them.
+    """Returns the `sequences`, `tokens` and training `flops` of a batch.
 
     These are model FLOPs, as in appendix B of PaLM (arXiv 2204.02311) and in
     section 5 of Megatron-LM (arXiv 2104.04473): two FLOPs for each multiply-add
@@ -41,7 +41,7 @@ def count_work(
     # Sequences of a row are numbered from 1.
     num_sequences = _sum(ops.max(mask, axis=-1))
     num_tokens = ops.sum(is_token)
-    # Query and key of one sequence: [..., S, S].
+    # Whether query and key are of one sequence: [..., S, S].
     is_pair = ops.equal(mask[..., :, None], mask[..., None, :])
     products = _count_encoder(mask, is_token, is_pair, config)
     h = config.hidden_size
@@ -63,7 +63,7 @@ def count_work(
 def _count_encoder(
     mask: Any, is_token: Any, is_pair: Any, config: BertConfig
 ) -> Any:
-    """Counts the multiply-adds of the blocks."""
+    """Returns the number of multiply-adds of an encoder's matrix products."""
     num_tokens, h = ops.sum(is_token), config.hidden_size
     num_pairs = ops.sum(_sum(is_pair, axis=-1) * is_token)
     # Query, key, value, output; the layers of the feed-forward.

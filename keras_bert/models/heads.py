@@ -30,8 +30,8 @@ def build_classifier(
 
     The logits are not probabilities: compile with
     `SparseCategoricalCrossentropy(from_logits=True)`. With the string
-    "sparse_categorical_crossentropy", Keras takes them for probabilities and
-    trains on a wrong loss without an error.
+    "sparse_categorical_crossentropy", Keras takes the logits for probabilities
+    and trains on a wrong loss without an error.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

@@ -1,4 +1,4 @@
-"""The encoder with both pre-training heads."""
+"""The encoder with the heads for masked LM and next sentence."""
 
 import keras
 
@@ -12,7 +12,7 @@ def build_pretraining_model(
 ) -> keras.Model:
     """Builds the encoder with heads for masked LM and next sentence.
 
-    Both are from the paper, 3.1. Inputs: as for `build_encoder`, and
+    Both heads are from the paper, 3.1. Inputs: as for `build_encoder`, and
     `masked_lm_positions`, int32 [B, P]. Outputs, float32 logits: `masked_lm`
     [B, P, V] at these positions, and `next_sentence` [B, 2], where 0 means that
     the second text is next and 1 that it is random. If `next_sentence` is

@@ -1,4 +1,4 @@
-"""A network -> one with the same layers, but other inputs or outputs."""
+"""A network -> a network of the same layers with other inputs or outputs."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
@@ -34,12 +34,12 @@ _KEEP_APART = (
 def with_hidden_states(
     model: keras.Model, layers: Iterable[int]
 ) -> keras.Model:
-    """Adds outputs `hidden_1`, `hidden_2` ... to a network with an encoder.
+    """Returns a network with more outputs: `hidden_1`, `hidden_2` ...
 
     `hidden_1` is the output of the first encoder layer, and `hidden_0` is the
     output of the embeddings. If the encoder ends with a norm, the output of the
     last layer includes this norm. The new outputs have the shape of
-    `input_mask` with one more axis, such as [B, S, H]. The network has the
+    `input_mask` with one more axis, such as [B, S, H]. The new network has the
     model's own layers and weights, and computes each layer once.
 
     Raises InputError if the encoder is frozen or has fewer layers.
@@ -63,7 +63,7 @@ def with_hidden_states(
 
 
 def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
-    """Adds outputs `attention_1`, `attention_2` ... to a network.
+    """Returns a network with more outputs: `attention_1`, `attention_2` ...
 
     `attention_1` holds the attention probabilities of the first encoder layer,
     float32 [B, N, S, S]: for each head, how much each token attends to each
@@ -92,7 +92,7 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
 def with_attention_relations(
     model: keras.Model, layers: Iterable[int], num_relation_heads: int
 ) -> keras.Model:
-    """Adds outputs `relations_1`, `relations_2` ... to a network.
+    """Returns a network with more outputs: `relations_1`, `relations_2` ...
 
     `relations_1` holds the relations of the first encoder layer; see
     `AttentionRelations`. The new outputs have the shape of `input_mask` with
@@ -108,7 +108,7 @@ def with_attention_relations(
 def with_attention_scores(
     model: keras.Model, layers: Iterable[int]
 ) -> keras.Model:
-    """Adds outputs `scores_1`, `scores_2` ... to a network.
+    """Returns a network with more outputs: `scores_1`, `scores_2` ...
 
     `scores_1` holds the scores of the first encoder layer; see
     `AttentionScores`. The new outputs have the shape of `input_mask` with two
@@ -123,9 +123,9 @@ def with_attention_scores(
 def can_pack(model: keras.Model) -> bool:
     """Returns whether a network can read several texts packed into a row.
 
-    It can if every path from an input to an output has a pooling layer. Before
-    the pooling, all layers must keep the texts of a row apart. After it, all
-    layers must be known to compute each vector on its own.
+    A network can if every path from an input to an output has a pooling layer.
+    Before the pooling, all layers must keep the texts of a row apart. After it,
+    all layers must be known to compute each vector on its own.
     """
     inputs = _new_inputs(model)
     tokens = list(inputs.values())
@@ -199,12 +199,12 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
 
 
 def _blocks(layers: Iterable[int], prefix: str) -> dict[str, str]:
-    """Returns the output of each block by its name: `layer_0` -> `prefix_1`."""
+    """Returns block names -> output names, such as `layer_0` -> `prefix_1`."""
     return {f"layer_{i - 1}": f"{prefix}_{i}" for i in layers}
 
 
 def _reading(make: Callable[[EncoderBlock], keras.layers.Layer]) -> Callable:
-    """Returns a `read` for `_tapped`: it calls a layer made from a block."""
+    """Returns a function for `_tapped` that calls a layer made from a block."""
     return lambda block, output, *args, **kwargs: make(block)(*args, **kwargs)
 
 
@@ -215,7 +215,7 @@ def _with_outputs(
     *,
     of_tokens: bool = True,
 ) -> keras.Model:
-    """Adds the readings of layers to the outputs of a network.
+    """Returns a network whose outputs include readings of layers.
 
     `names` maps the name of each layer to the name of its output; see `_tapped`
     for `read`. Readings of tokens, [T, ...], become [B, S, ...].
@@ -242,8 +242,9 @@ def _tapped(
 ) -> keras.Model:
     """Returns a network with two outputs: the model's, and readings by layer.
 
-    `read` takes a layer with one of the `names`, its output and its inputs. The
-    layer may be in a network inside the model, such as the network for one row.
+    `read` takes a layer with one of the `names`, its output and its inputs, and
+    returns the reading. The layer may be in a network inside the model, such as
+    the network for one row.
     """
     inputs, found = _new_inputs(model), {}
 
@@ -262,7 +263,7 @@ def _tapped(
 
 
 def _all_in(values: Any, found: Any) -> bool:
-    """Returns whether all tensors among the values are among those found."""
+    """Returns whether all tensors in `values` are in `found`."""
     known = {id(x) for x in found}
     return all(
         id(x) in known for x in values if isinstance(x, keras.KerasTensor)

@@ -1,4 +1,4 @@
-"""A network that reads one row -> a network that reads several per example."""
+"""A network of one row per example -> a network of several rows per example."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from keras_bert.layers.sequences import WindowPooling
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
-    """Turns a network that reads a text into one that reads its windows.
+    """Returns a network that reads windows of texts, from a model of texts.
 
     Every output, such as `logits` [B, L], becomes the mean or the maximum over
     the windows of a text, element by element. A window without a token does not
