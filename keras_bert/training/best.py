@@ -30,9 +30,9 @@ class Selection:
 
 
 def best_of(folder: Path) -> dict[str, Any]:
-    """Returns `step`, `score`, `since` and any `loss` of a checkpoint.
+    """Returns `step`, `score`, `since` and any `loss` of the best checkpoint.
 
-    The step is 0 if there is no checkpoint, and the score None if it is NaN.
+    The step is 0 if there is no checkpoint. The score is None if it was NaN.
     `since` is the first step with this score.
     """
     folder = whole_folder(folder)
@@ -46,7 +46,7 @@ def best_of(folder: Path) -> dict[str, Any]:
 def is_better(
     score: float, loss: float | None, best: Mapping[str, Any]
 ) -> bool:
-    """Returns whether a score is higher than the best one, from `best_of`.
+    """Returns whether a score is better than `best`, which is from `best_of`.
 
     Of two equal scores, the score with the lower loss is better: the answers to
     a few held-out rows are all right long before the training ends. NaN, such

@@ -11,16 +11,16 @@ class Callbacks:
     """Calls Keras callbacks during a run, as Keras' `fit` does.
 
     An epoch is the interval between two checkpoints: in fine-tuning one pass
-    over the training rows, unless the config has `save_checkpoints_steps`. Its
-    index counts the intervals of the whole run, even in a resumed run. A batch
-    is a training step. What a callback itself counts, such as the patience of
-    EarlyStopping, is not saved: a resumed run starts the count anew, and a
-    warning says so. The count of fine-tuning's `early_stopping_patience` is
-    kept.
+    over the training rows, unless the config has `save_checkpoints_steps`. The
+    index of an epoch counts the intervals of the whole run, even in a resumed
+    run. A batch is a training step. What a callback itself counts, such as the
+    patience of EarlyStopping, is not saved: a resumed run starts the count
+    anew, and a warning says so. The count of fine-tuning's
+    `early_stopping_patience` is kept.
 
-    It calls the methods `on_train_begin` and `on_train_end`, `on_epoch_begin`
-    and `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`. With
-    several steps per execution, one call stands for all of these steps.
+    The methods `on_train_begin` and `on_train_end`, `on_epoch_begin` and
+    `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end` are called.
+    With several steps per execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
     steps, `val_` metrics, speeds, the step. The logs of a batch have `loss`,

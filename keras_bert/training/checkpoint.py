@@ -173,7 +173,7 @@ def write_checkpoint(
 ) -> None:
     """Writes a folder of arrays and texts, by file name, atomically.
 
-    The folder replaces an earlier one; `find_damage` can check it. Raises
+    The folder replaces an earlier folder; `find_damage` can check it. Raises
     OSError if the disk is full.
     """
     with (

@@ -65,7 +65,7 @@ class TrainConfig(DeviceConfig):
         decay_power: The power of the decay: after the peak, the rate falls to 0
             as (1 - share of the steps) to this power; 0.5 in NVIDIA's recipe
             for LAMB.
-        stable_proportion: The share of the steps before this decay begins; the
+        stable_proportion: The share of the steps before the decay begins; the
             rate stays at its peak from the warm-up until then
             (warm-up-stable-decay, arXiv 2404.06395).
         max_train_time: The number of minutes after which no step begins. The
@@ -112,7 +112,7 @@ class TrainConfig(DeviceConfig):
     def checked(cls, config: Any) -> Self:
         """Returns the config, or the default config for None.
 
-        Raises InputError if it is something else.
+        Raises InputError if the config is anything else.
         """
         if config is None:
             return cls()

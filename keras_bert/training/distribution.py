@@ -59,7 +59,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
-    except (OSError, tf.errors.OpError) as error:  # OSError: a name
+    except (OSError, tf.errors.OpError) as error:  # OSError: a wrong name
         raise InputError(
             f"There is no TPU at {tpu!r}; give its name or address, or "
             "another distribution_strategy. TensorFlow says: "
@@ -205,10 +205,10 @@ def distribute(
     strategy: tf.distribute.Strategy,
     batches: Callable[[BatchShard], tf.data.Dataset],
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
-    """Returns the batches of a dataset; each worker reads its share of them.
+    """Returns batches, of which each worker reads its share.
 
-    `batches` returns the rows of a share of each batch. These are divided among
-    the devices of the worker.
+    `batches` is a function that returns a share's rows of each batch. The rows
+    are divided among the devices of the worker.
     """
 
     def of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -222,7 +222,7 @@ def distribute(
 
 
 def _divided(dataset: tf.data.Dataset, num_parts: int) -> tf.data.Dataset:
-    """Divides every batch into parts, which follow each other."""
+    """Returns a dataset in which each batch is divided into parts."""
     if num_parts == 1:
         return dataset
     return dataset.flat_map(
@@ -266,7 +266,7 @@ def sum_over_replicas(values: Any) -> Any:
 
 
 def gather_rows(values: Any) -> Any:
-    """Joins the rows of all replicas, in the order of the global batch.
+    """Returns the rows of all replicas, in the order of the global batch.
 
     Each replica pads its rows with zeros, and the padded rows are summed,
     because all_gather fails if several workers have one device each (TensorFlow
@@ -295,7 +295,7 @@ def rows_of_replica(x: tf.Tensor, num_rows: tf.Tensor) -> tf.Tensor:
 
 
 def _num_other_rows(num_rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Counts the rows of the replicas before this one, and after it."""
+    """Returns how many rows the replicas before and after this one have."""
     replica = replica_id()
     own = tf.one_hot(replica, num_replicas(), dtype=tf.float32)
     own *= tf.cast(num_rows, tf.float32)

@@ -1,4 +1,4 @@
-"""The gradients of a global batch, equal however the batch is split."""
+"""The gradients of a global batch, equal for each way to split the batch."""
 
 import dataclasses
 import functools
@@ -103,8 +103,8 @@ class BatchGradients:
         seeds = [v.value + [shift, 0] for v in self._seeds]
         batch_sums: StepSums = {}
         if self._takes_two_passes:
-            # These gradients need all outputs first. The second pass computes
-            # the same outputs again, from the same seeds.
+            # The gradients of batch objectives need all outputs first. The
+            # second pass computes the same outputs again, from the same seeds.
             outputs = self._all_outputs(features, seeds)
             output_gradients, batch_sums = self._output_gradients(
                 labels, outputs, weights
@@ -118,7 +118,7 @@ class BatchGradients:
         return gradients, sums | batch_sums
 
     def sums(self, *values: Tensors) -> StepSums:
-        """Returns the sums of all metrics of labels, outputs and weights."""
+        """Returns the sums of all metrics, for labels, outputs and weights."""
         sums = _sums(self._label_objectives, *values)
         return sums | _sums(self._batch_objectives, *self._whole_batch(*values))
 
@@ -135,7 +135,7 @@ class BatchGradients:
     ) -> tuple[
         Tensors, Seeds, list[tuple[keras.Variable, tf.Tensor]], list[tf.Tensor]
     ]:
-        """Returns the outputs, the seeds after them, updates and losses.
+        """Returns the outputs, the seeds after the pass, updates and losses.
 
         The updates are pairs of a variable and its new value. The losses come
         from layers and from regularizers.
@@ -251,7 +251,8 @@ class BatchGradients:
         """Calls `add` with each micro-batch of the values in turn.
 
         `add` takes the index and the values of the micro-batch, the seeds and
-        the result so far. It returns new seeds and a new result.
+        the result so far. It returns new seeds and a new result; the last of
+        these are returned.
         """
 
         def step(

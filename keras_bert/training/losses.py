@@ -133,7 +133,7 @@ def weighted_mean(
     """Returns sum(weights * values) / (total + 1e-5), as google-research/bert.
 
     `total` is sum(weights) by default; for a part of a batch, pass the sum of
-    the whole batch. If all weights are 0, so is the mean.
+    the whole batch. If all weights are 0, the mean is 0.
     """
     weights = ops.cast(weights, "float32")
     if total is None:
@@ -142,14 +142,14 @@ def weighted_mean(
 
 
 def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
-    """Returns sum(weights * values); one may have more axes, of size 1."""
+    """Returns sum(weights * values); weights may have more axes, of size 1."""
     if len(weights.shape) != len(values.shape):  # labels [B, 1], a loss [B]
         weights = ops.reshape(weights, ops.shape(values))
     return ops.sum(weights * values)
 
 
 def _ids(labels: Tensor, logits: Tensor) -> Tensor:
-    """Returns ids in the shape [...]; `compile` makes some [..., 1]."""
+    """Returns labels as ids [...]; `compile` makes some labels [..., 1]."""
     if len(labels.shape) == len(logits.shape):
         labels = ops.squeeze(labels, -1)
     return ops.cast(labels, "int32")

@@ -48,7 +48,7 @@ class Objective:
     weight: float = 1.0
 
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
-        """Sums the loss and the metrics over the labels of a batch or part."""
+        """Returns the loss and the metrics, summed over the labels given."""
         total = ops.sum(weights)
         return {
             name: (weighted_sum(function(labels, outputs), weights), total)
@@ -90,7 +90,7 @@ class BatchObjective(Objective):
 
 
 class Distillation(NamedTuple):
-    """A network that learns from a teacher, besides the labels of its batches.
+    """A network that learns from a teacher and from the labels of its batches.
 
     Attributes:
         network: The network of the run with more outputs. Its further weights

@@ -76,7 +76,7 @@ def train(
 
 
 class _Run:
-    """The training loop, and all that changes in it."""
+    """The training loop and its state."""
 
     def __init__(
         self,
@@ -218,7 +218,11 @@ class _Run:
                 self._refuse(what, self.step)
 
     def _begins_with_evaluation(self) -> bool:
-        """Returns whether an evaluation is due, interrupted or at step 0."""
+        """Returns whether the run begins with an evaluation.
+
+        It does if the evaluation after the last step was interrupted or, at
+        step 0, if the setup says so.
+        """
         if not (self.setup.held_out_batches or self.setup.selection):
             return False
         if self.step == 0:
@@ -233,8 +237,8 @@ class _Run:
         return bool(value_of_chief(self.folder.strategy, int(is_lacking)))
 
     def _evaluate(self) -> None:
-        """Ends an interval, or completes one that was interrupted."""
-        # All steps are saved, so nobody needs to wait for the evaluation.
+        """Evaluates the model, and writes the metrics to history and log."""
+        # All steps are saved, so SIGTERM need not wait for the evaluation.
         try:
             with self.sigterm.ends_process():
                 metrics = self._held_out_metrics()
@@ -258,7 +262,7 @@ class _Run:
         self._exit_if_terminated()
 
     def _held_out_metrics(self) -> Metrics:
-        """Evaluates the model, and keeps its weights if they are the best."""
+        """Returns the held-out metrics; keeps the weights if they are best."""
         selection = self.setup.selection
         if not selection:
             evaluate = self.network.steps.evaluate

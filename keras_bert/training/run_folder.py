@@ -70,7 +70,10 @@ class RunFolder:
         return is_chief(self.strategy)
 
     def last_step(self) -> int:
-        """Returns the step of the last checkpoint, or 0."""
+        """Returns the step of the last checkpoint, or 0.
+
+        With `starts_over`, the earlier run is removed first.
+        """
         if self.starts_over and self.is_written:
             folder = os.path.realpath(self.path)
             for source in self.sources:
@@ -106,7 +109,7 @@ class RunFolder:
         return None
 
     def early_end(self, step: int) -> Path:
-        """Returns the file that says that a callback ended the run here."""
+        """Returns the path that exists if a callback ended a run at a step."""
         return self.checkpoints / f"step-{step:08d}" / "early_end.json"
 
     def check_is_writable(self) -> None:
@@ -127,7 +130,7 @@ class RunFolder:
         metrics: Mapping[str, float],
         metric: str,
     ) -> None:
-        """Writes the weights to `best/` if no earlier ones are as good."""
+        """Writes the weights to `best/` if no earlier weights are as good."""
         score, loss = metrics[metric], metrics.get("loss")
         # Ruined weights may guess the right labels.
         is_sound = loss is None or math.isfinite(loss)

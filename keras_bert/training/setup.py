@@ -51,17 +51,17 @@ class TrainingSetup:
             batches. A batch is (features, labels, weights), where labels and
             weights are dicts by output; see `Steps`.
         held_out_batches: A function of the shard of a worker that returns the
-            worker's rows of held-out batches, or None. They are evaluated after
-            every `save_checkpoints_steps` steps and at the end.
+            worker's rows of held-out batches, or None. The batches are
+            evaluated after every `save_checkpoints_steps` steps and at the end.
         selection: How the model is evaluated after every interval, in place of
             held_out_batches, and how the best model is chosen for `best/`.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
         learning_rate_factors: The factors of the learning rate, as in
             `build_optimizer`.
-        distill: A function of the model that returns the network that is
-            trained instead of it and shares its weights. Only the model is
-            evaluated and saved as the result.
+        distill: A function of the model that returns a `Distillation`. Its
+            network is trained instead of the model and shares the model's
+            weights. Only the model is evaluated and saved as the result.
         init_moments: The checkpoint with the optimizer moments that training
             starts with; None for new moments.
     """
@@ -85,12 +85,12 @@ class TrainingSetup:
 
 
 class BuiltNetwork(NamedTuple):
-    """What `build_network` returns.
+    """The model of a run and all that trains it.
 
     Attributes:
         model: The result of the run.
-        steps: The steps that train the model, or the network that learns in its
-            place.
+        steps: The steps that train the model, or the network that is trained
+            instead of the model.
         state: What a checkpoint saves.
         share_of_time: The share of `max_train_time` that is over; None without
             a limit.
@@ -105,7 +105,7 @@ class BuiltNetwork(NamedTuple):
 def build_network(
     setup: TrainingSetup, config: TrainConfig, folder: RunFolder, step: int
 ) -> BuiltNetwork:
-    """Builds all that is trained; restores its state at a step above 0."""
+    """Returns the model and all that trains it, in the state of a step."""
     checkpoint = folder.checkpoint_of(step)
     with (
         _seeded(config.random_seed),

@@ -84,7 +84,7 @@ class Steps:
         self._take_test_step = traced(test_step)
 
     def train(self, batches: Iterator) -> Metrics:
-        """Takes `steps_per_execution` steps, and does not wait for them."""
+        """Takes `steps_per_execution` steps, and returns without waiting."""
         return self._take_steps(batches)
 
     def evaluate(self, batches: Iterable, num_batches: int) -> dict[str, float]:
@@ -124,7 +124,7 @@ class Steps:
         return dict(zip(WORK, map(float, amounts), strict=True))
 
     def train_step(self, data: Any) -> Metrics:
-        """Takes one training step, in the context of a replica."""
+        """Returns the metrics after a training step, in a replica's context."""
         features, labels, weights = self._unpack(data)
         # The learning rate of this step, not of the next one.
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
@@ -136,7 +136,7 @@ class Steps:
         return {**metrics, "learning_rate": learning_rate}
 
     def test_step(self, data: Any) -> Metrics:
-        """Evaluates one batch, in the context of a replica."""
+        """Returns the metrics after one more batch, in a replica's context."""
         features, labels, weights = self._unpack(data)
         labels = self._all_labels(features, labels)
         outputs = self.network(features, training=False)
@@ -180,7 +180,7 @@ class Steps:
     def _add_to_means(
         self, sums: StepSums, counts_step: bool = False
     ) -> Metrics:
-        """Adds a batch to the means, and returns the means."""
+        """Returns the means of all metrics, after it adds a batch to them."""
         metrics: dict[str, tf.Tensor] = {}
         loss = tf.constant(0.0)
         for key, (weighted, total) in sum_over_replicas(sums).items():

@@ -16,7 +16,7 @@ from keras import ops
 from keras_bert.training.losses import Tensor
 
 Tensors = Sequence[Tensor]
-# New values of the first variables, and what the caller of an update gets.
+# New values of the first variables, and what an update returns to its caller.
 Updated = tuple[Tensors, Tensor]
 
 
@@ -40,9 +40,9 @@ if _IS_TENSORFLOW:
 
 
 def sum_dense(gradients: Tensors) -> Tensors:
-    """Returns the sums over the replicas.
+    """Returns gradients, summed over the replicas and dense.
 
-    The gradient of an embedding is a list of rows, and becomes dense.
+    The gradient of an embedding comes as a list of rows.
     """
     if not _IS_TENSORFLOW:
         return gradients  # of the whole batch already, and dense
@@ -74,7 +74,7 @@ def run_update(
     inputs: Tensors,
     is_compiled: bool,
 ) -> Tensor:
-    """Calls update(variables, inputs, constants), as one compiled loop.
+    """Calls `update` on variables, as one compiled loop if `is_compiled`.
 
     `update` returns new values of the first variables, which are assigned, and
     a tensor, which is returned. All have the dtype of the variables; one of the

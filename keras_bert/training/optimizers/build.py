@@ -35,8 +35,8 @@ def build_optimizer(
     See `DecoupledDecayOptimizer` for the factors, and `WarmupDecay` for the
     share of time.
 
-    In float16 it also scales the loss and skips every step whose gradients
-    are not finite.
+    In float16, the optimizer also scales the loss, and skips every step whose
+    gradients are not finite.
     """
     optimizer = _OPTIMIZERS[config.optimizer](
         adam.WarmupDecay(

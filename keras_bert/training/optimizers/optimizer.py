@@ -47,7 +47,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
 
     `apply` sums the gradients over the replicas before it clips them, so the
     update does not depend on how a batch is split. Keras clips the gradients of
-    each replica by themselves. If a row of an embedding occurs several times in
+    each replica separately. If a row of an embedding occurs several times in
     a batch, Keras clips it as several rows.
 
     A subclass defines `update`.
@@ -103,8 +103,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     def exclude_from_weight_decay(self, var_names: Iterable[str]) -> None:
         """Replaces the exclusions; call it before the optimizer is built.
 
-        Unlike Keras, this searches the whole path of a variable
-        (`layer_0/output/bias`) for the `var_names`, not only its last part.
+        Unlike in Keras, the `var_names` can be anywhere in the path of a
+        variable (`layer_0/output/bias`), not only in the last part.
         """
         if self.built:
             raise ValueError(
@@ -194,7 +194,10 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         )
 
     def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
-        """Returns the factor that clips gradients; NaN if one is not finite."""
+        """Returns the factor that clips gradients.
+
+        It is NaN if a gradient is not finite.
+        """
         # This computes only the factor: the update reads each gradient anyway,
         # and a separate product would read and write them all once more.
         halves = [backend.half_square_sum(g) for g in grads]
