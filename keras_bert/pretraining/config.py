@@ -21,8 +21,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             its peak.
         max_seq_length: The length of the sequences in the records.
         do_lower_case: Whether the text of the records was lower-cased, which
-            later steps need to know. By default, as the file beside the records
-            says, or else as the vocabulary suggests.
+            later steps need to know. By default, the file beside the records
+            says it, or else the vocabulary suggests it.
         next_sentence: Whether to train the next-sentence head (section 5.1 of
             the paper).
         replaced_tokens: Whether the network learns to find tokens that a small

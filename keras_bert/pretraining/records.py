@@ -2,7 +2,7 @@
 
 A record is the length of its data (8 bytes), a checksum of the length (4), the
 data and a checksum of the data (4). The saved index of a file has the offsets
-of the data of each record.
+at which the data of each record begin and end.
 
 The order of a run is a function: the record at position p depends only on the
 seed and p. So a run can start at any position, and any number of workers can
@@ -86,9 +86,9 @@ class RecordFiles:
         ]
 
     def read(self, numbers: Sequence[int] | np.ndarray) -> list[bytes]:
-        """Returns the data of these records.
+        """Returns the data of the records with these numbers.
 
-        Raises InputError if one of them is damaged.
+        Raises InputError if one of the records is damaged.
         """
         numbers = np.asarray(numbers, np.int64)
         files = np.searchsorted(self._ends, numbers, side="right")
@@ -136,9 +136,10 @@ class ShuffledOrder:
         self._window = functools.lru_cache(maxsize=4)(self._draw_window)
 
     def __call__(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the indices of the records and their epochs, int64 [n].
+        """Returns the index and the epoch of the record at each position.
 
-        Takes the positions int64 [n], from 0.
+        Takes positions, int64 [n], and returns two such arrays. All count
+        from 0.
         """
         epochs, places = np.divmod(positions, self._size)
         records = np.empty_like(places)
@@ -174,8 +175,8 @@ class ShuffledOrder:
 def make_index(path: Path, *, name: str | Path = "") -> np.ndarray:
     """Returns where the data of each record begin and end, int64 [n, 2].
 
-    Only lengths are read. Messages call the file by the `name`, by default its
-    path. Raises InputError if a length is damaged or the file is cut off.
+    Only lengths are read. Messages call the file `name`, by default its path.
+    Raises InputError if a length is damaged or the file is cut off.
     """
     places = array.array("q")
     size, place = path.stat().st_size, 0
@@ -251,7 +252,7 @@ def _damage_error(path: str | Path, number: int) -> InputError:
 
 
 def _is_compressed(path: Any) -> bool:
-    if is_remote(path):  # to open it would fetch megabytes
+    if is_remote(path):  # opening it would fetch megabytes
         is_long = path.stat().st_size >= len(_GZIP)
         return is_long and path.fs.cat_file(path.path, 0, 3) == _GZIP
     with path.open("rb") as file:
@@ -278,6 +279,6 @@ def _unpacked(path: Path) -> Path:
 
 
 def _groups(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields each value and its indices."""
+    """Yields each different value and its indices."""
     for value in np.unique(values):
         yield int(value), np.flatnonzero(values == value)

@@ -44,7 +44,7 @@ from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import TrainingSetup
 
-# What the fingerprint reads at each end of a file of records.
+# The number of bytes that the fingerprint reads at each end of a file.
 _NUM_BYTES = 1 << 16
 
 
@@ -190,7 +190,7 @@ def _check(
 
 
 def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
-    """Raises InputError for a rate with which no record was masked."""
+    """Raises InputError for a masking setting with which no record was made."""
     made_with = [x for _, x in files_to_records.settings_of_records(files)]
     for field in dataclasses.fields(MaskingConfig):
         name, value = field.name, getattr(config, field.name)
@@ -207,7 +207,7 @@ def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
 def _open(
     files: list[str], config: PretrainingConfig, tokenizer: BertTokenizer | None
 ) -> files_to_records.PretrainingRecords:
-    """Returns records; the tokenizer masks records without masks."""
+    """Returns the records; records without masks need the tokenizer."""
     drawer = tokenizer and InstanceDrawer(
         tokenizer,
         MaskedLMMasker(tokenizer, config=config),
@@ -317,7 +317,7 @@ def _write_results(
 def _digest_of_files(names: list[str]) -> str:
     """Returns a hash of the size, the beginning and the end of each file.
 
-    A corpus may be larger than what can be read at the start.
+    The rest is not read, because a corpus may be too large for that.
     """
     # Earlier versions had weights of corpora; this was the missing weight.
     parts: list[str | bytes] = ["None"] if names else []
@@ -337,7 +337,7 @@ def _load_tokenizer(
     start: Checkpoint | None,
     vocab_file: str | Path,
 ) -> BertTokenizer:
-    """Loads the tokenizer that the config or the files of the records describe.
+    """Returns the tokenizer that the config or the files of records describe.
 
     Raises InputError if the files disagree, or name another vocabulary.
     """

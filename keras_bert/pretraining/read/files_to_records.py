@@ -29,7 +29,7 @@ class PretrainingRecords:
     """Records from `create_pretraining_data`, or from Google's own scripts.
 
     The files may be compressed. Their features may have Google's or Model
-    Garden's names; the batches have Google's.
+    Garden's names; the features of the batches have Google's names.
 
     Attributes:
         have_masks: Whether the records hold masks, so that none are drawn.
@@ -116,8 +116,8 @@ class PretrainingRecords:
         """Returns batches of int32 features [rows, size] and float32 weights.
 
         With a `shuffle_seed`, the records repeat without end, each epoch in
-        another order, and every batch is full; see `ShuffledOrder`. Without
-        it, the dataset has each record once, in order, and knows its size.
+        another order, and every batch is full; see `ShuffledOrder`. Without a
+        seed, the dataset has each record once, in order, and knows its size.
 
         The dataset starts at `first_batch` without reading the batches before.
         It reads only the `share` of this worker from the rows of each batch.

@@ -22,7 +22,7 @@ def pretraining_batches(
         vocab_size: The number of ids; any other id in the records is an error
             (see `errors_named`).
         outputs: The trained outputs: "masked_lm", and "next_sentence" or
-            "replaced_tokens". For the latter, the network also reads
+            "replaced_tokens". With "replaced_tokens", the network also reads
             `masked_lm_ids`.
         packed: Whether several short sequences share a row.
         num_segments: The number of segments of the network. With fewer than 2,
@@ -48,7 +48,7 @@ def pretraining_batches(
             next_weights = tf.ones_like(is_next, tf.float32)
         labels = {
             "masked_lm": features["masked_lm_ids"],
-            # The network has the labels itself.
+            # Not read, because the network makes these labels itself.
             "replaced_tokens": mask,
             "next_sentence": is_next,
         }
@@ -127,9 +127,10 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 
 def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
-    """Puts each sequence, in order, into the first row that has room for it.
+    """Returns each sequence's row: the first row that has room for it.
 
-    Takes the lengths, int32 [B]. Returns the rows, int32 [B], from 0.
+    Takes the lengths of the sequences, int32 [B]; one after the other is put
+    into a row. The rows are int32 [B], from 0.
     """
     num_sequences = tf.size(lengths)
 
@@ -153,7 +154,10 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
 
 
 def _sum_before(values: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    """Sums the values [B] before each value in its row; `rows` ascend."""
+    """Returns the sum of the values before each value in its row, [B].
+
+    `rows` are in ascending order.
+    """
     before = tf.cumsum(values, exclusive=True)
     return before - tf.gather(tf.math.segment_min(before, rows), rows)
 
@@ -166,7 +170,7 @@ def _mover(
 ) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns a function that moves values [B, .] to these columns [R, size].
 
-    The function drops values that are not real; the rest of a row is 0.
+    The function drops values that are not `is_real`; the rest of a row is 0.
     """
     if size is None:
         # At least one, because heads need a position even without masks.

@@ -59,7 +59,7 @@ class InstanceDrawer:
     def __call__(
         self, serialized: tf.Tensor, epochs: tf.Tensor, records: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Draws a pair from each record.
+        """Returns a pair from each record, drawn and masked.
 
         Args:
             serialized: The records made with `dynamic_masking`, [B].
@@ -87,7 +87,7 @@ class InstanceDrawer:
     ) -> dict[str, tf.Tensor]:
         lengths = features["sentence_lengths"]  # [B, sentences]
         num_sentences = tf.math.count_nonzero(lengths, axis=1, dtype=tf.int32)
-        # The masker uses the streams 0 to 3.
+        # The masker uses the streams 0 to 2.
         bits = masking.row_bits(seeds, 4, tf.range(2))
         most = tf.maximum(num_sentences - 1, 1)
         num_first = 1 + masking.to_integers(bits[:, 0], most)
@@ -131,7 +131,8 @@ class InstanceDrawer:
 def _gathered(lengths: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
     """Returns the number of tokens [B] that a segment takes from sentences.
 
-    A segment takes sentences until it has `target` tokens, and at least one.
+    A segment takes at least one sentence, and more until it has `target`
+    tokens.
     """
     before = tf.cumsum(lengths, axis=1, exclusive=True)
     is_taken = (before < target[:, None]) | (before == 0)

@@ -22,7 +22,7 @@ _FIELD_3 = b"\x1a"  # Feature.int64_list
 def serialize_examples(
     features: dict[str, np.ndarray | tuple[np.ndarray, np.ndarray]],
 ) -> list[bytes]:
-    """Serializes row i of all arrays [B, size] as the i-th Example.
+    """Returns serialized Examples, one for each row of the arrays [B, size].
 
     Integers, which must not be negative, become int64 lists, and float32
     values float lists. For rows of different lengths, give a tuple: integers
@@ -72,7 +72,7 @@ def _size(size: int) -> bytes:
 def _varints(
     values: np.ndarray, lengths: np.ndarray | None = None
 ) -> tuple[bytes, np.ndarray]:
-    """Returns the bytes of integers [B, n], and how many each row has.
+    """Returns the bytes of integers [B, n], and the number of bytes per row.
 
     An integer has 7 bits per byte, lowest first. The high bit of a byte says
     that another byte follows.

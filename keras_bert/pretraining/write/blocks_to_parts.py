@@ -18,7 +18,7 @@ from keras_bert.pretraining.write.text_to_blocks import Block
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
-# Fewer are slower; with more, a worker needs over 1 GB of memory.
+# Fewer per call are slower; with more, a worker needs over 1 GB of memory.
 _INSTANCES_PER_CALL = 2000
 
 
@@ -38,7 +38,7 @@ class RecordMaker:
         self._masker = MaskedLMMasker(tokenizer, config=config)
 
     def make_part(self, block: Block, path: Path, num_files: int) -> int:
-        """Makes the part of a block at `path`; returns the block's characters.
+        """Makes a block's part at `path`; returns the block's character count.
 
         A part is a folder that appears when it is complete: the TFRecord files
         "0" to `num_files` - 1, among which the records are divided evenly, and

@@ -9,9 +9,9 @@ from keras_bert.text.masking_config import MaskingConfig
 
 # Names in google-research/bert -> names in tensorflow/models, official/nlp.
 V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
-# The names in records without masks: a stretch of sentences with about as many
-# tokens as the target length; and sentences from another document, enough to
-# follow the first sentence of the stretch.
+# The features of records without masks: a stretch of sentences with about as
+# many tokens as the target length; and sentences from another document, enough
+# to follow the first sentence of the stretch.
 STRETCH_NAMES = (
     "sentence_ids",
     "sentence_lengths",
@@ -25,8 +25,8 @@ STRETCH_NAMES = (
 class PretrainingDataConfig(MaskingConfig):
     """The settings of pre-training records.
 
-    Names and defaults are as in google-research/bert. For the settings that
-    Model Garden has added, they are as in Model Garden.
+    Names and defaults are as in google-research/bert, or as in Model Garden for
+    the settings that Model Garden has added.
 
     Example:
         >>> config = keras_bert.PretrainingDataConfig(max_seq_length=512)

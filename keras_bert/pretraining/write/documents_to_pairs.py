@@ -26,7 +26,7 @@ _ABBREVIATION = (
     r"\b(\p{Lu}|Mr|Mrs|Ms|Dr|St|Prof|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Jr|Sr|Messrs"
     r"|Mme|Mlle|vs|etc|No|Nos|Vol|Fig|cf|e\.g|i\.e|ca|pp?)\.[\s]+"
 )
-_NO_END = "\ue000"  # replaces the space after such a dot; for private use
+_NO_END = "\ue000"  # private use: replaces the space after such a dot
 _CLOSING = "\"'”’»)\\]"
 _END = (
     rf"([.!?…؟۔]+[{_CLOSING}]*)\s+"
@@ -116,12 +116,12 @@ def split_sentences(documents: tf.Tensor) -> tf.RaggedTensor:
 def draw_rows(
     corpus: Corpus, config: PretrainingDataConfig, generator: random.Random
 ) -> np.ndarray:
-    """Draws pairs in `dupe_factor` passes over the corpus (BERT paper, A.2).
+    """Returns pairs from `dupe_factor` passes over the corpus (paper, A.2).
 
     The rules are as in create_pretraining_data.py of google-research/bert. For
     each document and pass, the target length is a full sequence or, with
     `short_seq_prob`, a random shorter one. Sentences are gathered up to the
-    target. A random number of them, from the front, is the first segment. With
+    target. A random number of these, from the front, is the first segment. With
     a probability of 0.5, the rest is the second segment. Otherwise the second
     segment is taken from another document, and the rest is put back for the
     next pair. If a pair is too long, its longer segment loses tokens at either
@@ -203,12 +203,12 @@ def _truncate(
     budget: int,
     generator: random.Random,
 ) -> tuple[int, ...]:
-    """Shortens the longer segment, at its front or end, until both fit."""
+    """Returns both spans, the longer cut at its ends so that both fit."""
     length, other = first[1] - first[0], second[1] - second[0]
     if length + other <= budget:
         return *first, *second
     # This equals removing one token at a time from the longer segment, or from
-    # the second one if both are equally long.
+    # the second segment if both are equally long.
     keep = min(length, max(budget - other, (budget + 1) // 2))
     return (
         *_shorten(first[0], length, keep, generator),
@@ -235,7 +235,7 @@ def pack_pairs(
     tokenizer: BertTokenizer,
     max_seq_length: int,
 ) -> dict[str, tf.Tensor]:
-    """Packs pairs into [CLS] first [SEP] second [SEP], padded with 0.
+    """Returns pairs as [CLS] first [SEP] second [SEP], padded with 0.
 
     Takes ids, int32 [any number], and for each segment its position in the ids
     and its length, integers [B]. Returns `input_ids`, `input_mask` and
@@ -243,7 +243,7 @@ def pack_pairs(
     """
     column = tf.range(max_seq_length, dtype=begin.dtype)
     middle = length[:, None] + 1  # position of the first [SEP]
-    last = middle + second_length[:, None] + 1  # and of the second one
+    last = middle + second_length[:, None] + 1  # and of the second
     is_second = column > middle
     places = column - 1
     places += tf.where(

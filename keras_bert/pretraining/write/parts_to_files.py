@@ -17,8 +17,8 @@ from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
-# Text that a model would not learn from: the names of its count and of the
-# whole count -> the end of a warning.
+# Text that a model would not learn from. The name of its count, and the name of
+# the whole count -> the end of a warning.
 _LOSSES = {
     ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
     "split_sentences if a line holds several sentences, or else raise "

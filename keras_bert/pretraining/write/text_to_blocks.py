@@ -29,8 +29,9 @@ _UNIT_SIZE = 4_000_000
 # without blank lines would be one document of unlimited size. A longer line is
 # cut at white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
-# A unit has far fewer blocks. This is a prime, so that the first blocks of the
-# units begin at different output files (see `RecordMaker.make_part`).
+# The numbers for the blocks of a unit, which has far fewer blocks. A prime, so
+# that the first blocks of the units begin at different output files (see
+# `RecordMaker.make_part`).
 _NUMBERS_PER_UNIT = 1_000_000_007
 
 
@@ -102,9 +103,9 @@ class TextSource:
 
 
 def group_files(files: list[str]) -> list[list[str]]:
-    """Groups neighboring files into units of at least `_UNIT_SIZE` bytes.
+    """Returns units of neighboring files, of at least `_UNIT_SIZE` bytes.
 
-    The last unit has at least half of that size, unless it is the only one.
+    The last unit has at least half of that size, unless it is the only unit.
     """
     units: list[list[str]] = []
     size = _UNIT_SIZE
@@ -136,7 +137,10 @@ def _read_lines(file: str) -> Iterator[str]:
 
 
 def _join_paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Moves a blank line, which would end the document, into the next line."""
+    """Yields lines without blank lines, which would end the document.
+
+    A line after a blank line begins with a line break instead.
+    """
     before = ""
     for line in lines:
         if not line or line.isspace():
