@@ -33,8 +33,8 @@ class BaseModel:
             `hf://owner/name` or a model in this package.
         base_fingerprint: A hash of the encoder's weights, the same for every
             format of the checkpoint.
-        lora_alpha: The adapters are multiplied by this number divided by their
-            rank.
+        lora_alpha: The scale of the adapters: they are multiplied by this
+            number divided by their rank.
     """
 
     base_checkpoint: str
@@ -43,7 +43,7 @@ class BaseModel:
 
     @classmethod
     def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
-        """Describes a checkpoint to which adapters are added."""
+        """Returns the description of a checkpoint that gets adapters."""
         place = str(checkpoint)
         is_name = place.startswith(SCHEME) or shipped_folder(place)
         if not is_name and not is_remote(to_path(place)):
@@ -52,10 +52,10 @@ class BaseModel:
 
     @classmethod
     def beside(cls, file: Path) -> Self:
-        """Reads the `adapters.json` beside a file of weights.
+        """Returns the base model in the `adapters.json` beside a weights file.
 
-        Raises FileNotFoundError if there is none, and InputError if it is
-        damaged.
+        Raises FileNotFoundError if there is no `adapters.json`, and InputError
+        if it is damaged.
         """
         path = file.with_name(ADAPTERS_FILE)
         try:
@@ -91,7 +91,7 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     """Returns the arrays of the base model with the adapters merged in.
 
     `arrays` are the adapters and heads in `file`. Raises InputError if the base
-    model is missing, or has other weights than in the training.
+    model is missing, or has changed since the adapters were trained.
     """
     base = BaseModel.beside(file)
     try:

@@ -40,9 +40,9 @@ class Checkpoint:
 
     @staticmethod
     def of(checkpoint: "str | Path | Checkpoint") -> "Checkpoint":
-        """Finds a checkpoint; returns a `Checkpoint` as it is.
+        """Returns the checkpoint at a path; a `Checkpoint` stays as it is.
 
-        Raises FileNotFoundError if there is none.
+        Raises FileNotFoundError if there is no checkpoint.
         """
         if isinstance(checkpoint, Checkpoint):
             return checkpoint
@@ -50,7 +50,10 @@ class Checkpoint:
 
     @staticmethod
     def of_tokenizer(checkpoint: "str | Path | Checkpoint") -> "Checkpoint":
-        """Like `of`, also for a folder with a tokenizer and no weights."""
+        """Like `of`, but a folder may have a tokenizer and no weights.
+
+        The `file` of such a checkpoint is the vocabulary.
+        """
         try:
             return Checkpoint.of(checkpoint)
         except FileNotFoundError:
@@ -62,7 +65,7 @@ class Checkpoint:
 
     @property
     def folder(self) -> Path:
-        """The folder of the weights, their config and vocabulary."""
+        """The folder with the weights, the config and the vocabulary."""
         return self.file.parent
 
     @functools.cached_property
@@ -76,14 +79,14 @@ class Checkpoint:
 
     @functools.cached_property
     def config(self) -> BertConfig:
-        """The config, from the `.keras` file itself or from beside the weights.
+        """The config, from the `.keras` file or from beside the weights.
 
         If there is both a `bert_config.json` and a `config.json`, the file that
         belongs to the format of the weights is read; the log warns if the other
         file says something else. If the weights have Hugging Face's names,
         "gelu" is the erf form in both files.
 
-        Raises FileNotFoundError if there is none.
+        Raises FileNotFoundError if there is no config.
         """
         if self.file.suffix == ".keras":
             return config_of_file(local_weights(self.file))
@@ -138,7 +141,7 @@ class Checkpoint:
 
     @functools.cached_property
     def heads(self) -> set[str]:
-        """The heads that a model can load."""
+        """The heads that a model can load: no untied masked LM."""
         is_untied = has_untied_decoder(self.arrays)
         return heads_of(self.arrays) - ({"masked_lm"} if is_untied else set())
 
@@ -149,7 +152,7 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """A dict of "task.json" and its text; empty if there is no such file.
+        """A dict from "task.json" to its text; empty if there is no such file.
 
         A checkpoint with this file is a fine-tuned model. Raises InputError if
         the file is damaged.
@@ -163,10 +166,10 @@ class Checkpoint:
     def longest_sequence(
         self, bert_config: BertConfig, most: int | None = None
     ) -> int:
-        """Returns the longest sequence for tokenizer and network, in tokens.
+        """Returns the length of the longest sequence, in tokens.
 
-        It has at most `most` tokens. Raises InputError if the tokenizer's
-        `model_max_length` is not a number.
+        The tokenizer, the network and `most` limit it. Raises InputError if the
+        tokenizer's `model_max_length` is not a number.
         """
         limits = [bert_config.max_position_embeddings, most]
         file = self.folder / "tokenizer_config.json"

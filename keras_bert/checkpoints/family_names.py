@@ -51,10 +51,10 @@ def without_prefix(name: str, family: str) -> str:
 def to_bert_names(
     stored: Arrays, source: str, family: str, architectures: Collection[str]
 ) -> Arrays:
-    """Renames a family's tensors to BERT's names, and splits joined tensors.
+    """Returns a family's tensors under BERT's names; splits joined tensors.
 
     Names that the family does not have stay as they are. An encoder's pooler is
-    left out if the head has a layer in its place. `source` is the file, for
+    left out if a layer of the head replaces it. `source` is the file, for
     messages. `architectures` are BERT classes, such as "BertForMaskedLM".
 
     Raises InputError if two tensors get the same name.
@@ -98,9 +98,9 @@ def to_bert_names(
 def from_bert_names(
     arrays: Arrays, family: str, architecture: str
 ) -> tuple[Arrays, str]:
-    """Renames BERT's tensors for a family; returns them and the class name.
+    """Returns BERT's tensors under a family's names, and the class name.
 
-    Raises InputError if transformers has no such class.
+    Raises InputError if transformers has no such class for the family.
     """
     head, table = architecture.partition("For")[2], _TABLES[family]
     _check_has_class(family, head)

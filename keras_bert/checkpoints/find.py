@@ -90,9 +90,10 @@ def find_weights(checkpoint: str | Path) -> Path:
 
 
 def _weight_folders(path: Path) -> tuple[Path, Path]:
-    """Returns a folder, and the folder of the network's module in it.
+    """Returns two folders that can hold the weights: `path` and a folder in it.
 
-    Before 2021, sentence-transformers kept the network's weights in the second.
+    Before 2021, sentence-transformers kept the network's weights in the folder
+    of its module. Raises InputError if the network is not a Transformer.
     """
     modules = read_json(path / "modules.json", list, is_needed=False)
     first = modules[0] if modules and isinstance(modules[0], dict) else {}
@@ -165,7 +166,7 @@ def shipped_folder(checkpoint: str | Path) -> Path | None:
 
 
 def local_weights(file: Path) -> Path:
-    """Returns a file from `find_weights`, or a local copy of a remote one."""
+    """Returns a path from `find_weights`; for a remote path, a local copy."""
     if file.is_file():
         names = {file.name, *(part.name for part in shards(file))}
     else:

@@ -57,7 +57,7 @@ _STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
 def from_google(stored: names.Arrays, source: str) -> names.Arrays:
-    """Renames a checkpoint's weights to ours; leaves the optimizer's out.
+    """Returns a checkpoint's weights under our paths, without optimizer state.
 
     Raises InputError if a variable does not belong to BERT; `source` names the
     file in the message.
@@ -75,7 +75,7 @@ def from_google(stored: names.Arrays, source: str) -> names.Arrays:
 
 
 def to_google(arrays: names.Arrays) -> names.Arrays:
-    """Renames our weights to the names in google-research/bert.
+    """Returns our weights under the names in google-research/bert.
 
     Raises InputError for a head that google-research/bert does not have.
     """
@@ -98,7 +98,7 @@ def _table(heads: Mapping[str, str]) -> dict[str, names.Name]:
 
 
 def _merge_heads(path: str, array: names.StoredArray) -> names.StoredArray:
-    """Reshapes attention kernels to [H, H] and biases to [H], N * D = H."""
+    """Returns an attention kernel as [H, H] and a bias as [H]; H = N * D."""
     if "/attention/" not in path:
         return array
     if path.endswith("/bias"):

@@ -18,7 +18,8 @@ _ENCODER = re.compile(
 # The prefix of the layers in ELECTRA's generator. They count as heads of the
 # discriminator, which is the encoder.
 GENERATOR = "generator_"
-# What output layers read. A model or a checkpoint can be whole without it.
+# The layers between the encoder and an output layer. A model or a checkpoint
+# can be complete without them.
 POOLERS = {"pooler", "token_head"}
 
 
@@ -104,8 +105,8 @@ def stored_heads(
     """Returns the output layers in a file: our path -> the name in the file.
 
     Several heads may have the same name in a file. Of the heads whose number of
-    outputs fits, a head of one of the `architectures` is preferred, and then a
-    head for exactly this number.
+    outputs fits, a head of one of the `architectures` is preferred, then a head
+    with a `num_outputs`.
 
     Args:
         stored: The arrays of the file.
@@ -145,11 +146,12 @@ def without_left_out(arrays: Arrays) -> Arrays:
 
 
 def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
-    """Adds the prediction heads that a ModernBERT model with `paths` needs.
+    """Returns the arrays, plus the prediction heads that a ModernBERT needs.
 
-    The model's output layers get their vectors from such a head. transformers
-    names the head `head` in every class, so a new classifier starts from the
-    head of the masked LM or of another classifier.
+    `paths` are the paths of the model's weights. A prediction head is between
+    the encoder and an output layer. transformers names it `head` in every
+    class, so a new classifier starts from the head of the masked LM or of
+    another classifier.
     """
     given = heads_of(arrays)
     added = {}

@@ -51,14 +51,14 @@ _ENCODER = {
     "replaced_tokens/dense": "replaced_tokens.dense",
     "replaced_tokens/output": "replaced_tokens.output",
 }
-# Constants in a file, which are not weights.
+# Constants that a file stores beside the weights.
 _BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
 # Prefixes of all names that a wrapper adds, such as torch.compile or a training
 # loop that holds the model in a field.
 _PREFIXES = ("module.", "_orig_mod.", "model.", "0.auto_model.")
 # The decoder of the masked LM, which is usually a copy of the weights in
-# _COPIES. If it is not, only an encoder or a model with another head can load
-# the checkpoint: no masked LM here has a decoder of its own.
+# _COPIES. If it is no copy, only an encoder or a model with another head can
+# load the checkpoint: no masked LM here has a decoder of its own.
 _DECODER = {"masked_lm/decoder": "cls.predictions.decoder"}
 UNTIED_DECODER = "masked_lm/decoder/kernel"
 UNTIED_BIAS = "masked_lm/decoder/bias"
@@ -84,13 +84,13 @@ def is_huggingface(names: Arrays) -> bool:
 def from_huggingface(
     stored: Arrays, source: str, family: str, architectures: Collection[str]
 ) -> Arrays:
-    """Renames the tensors of a model that transformers saved to our paths.
+    """Returns the tensors of a transformers model under our paths.
 
     Args:
         stored: The tensors by their names.
         source: The file, for messages.
         family: A row of `keras_bert.families.FAMILIES`.
-        architectures: The BERT classes with the same head. They say what a
+        architectures: The BERT classes with the model's head. They say what a
             `classifier` classifies: by default, whole texts.
 
     Raises:
@@ -101,7 +101,7 @@ def from_huggingface(
     plain = to_bert_names(plain, source, family, architectures)
     for name, original in _COPIES.items():
         copy = plain.get(name)
-        # transformers saves one of the two if they are the same.
+        # If the copy and its original are the same, a file may have only one.
         if copy and copy.equals(plain.setdefault(original, copy)):
             del plain[name]
     architectures = architectures or ["BertForSequenceClassification"]
@@ -110,7 +110,7 @@ def from_huggingface(
 
 
 def _without_prefixes(stored: Arrays, source: str, family: str) -> Arrays:
-    """Returns the tensors under the names in a new file of the encoder."""
+    """Returns the weights without prefixes, and with today's names."""
     prefix, common = "", os.path.commonprefix(list(stored))
     while more := [x for x in _PREFIXES if common.startswith(prefix + x)]:
         prefix += more[0]
@@ -140,7 +140,7 @@ def has_untied_decoder(paths: Iterable[str]) -> bool:
 
 
 def to_huggingface(arrays: Arrays, family: str) -> tuple[Arrays, str]:
-    """Renames our weights; returns them and the name of the architecture.
+    """Returns our weights under transformers' names, and the class name.
 
     Raises InputError if transformers has no model with these heads.
     """
@@ -169,7 +169,7 @@ def to_huggingface(arrays: Arrays, family: str) -> tuple[Arrays, str]:
 def to_huggingface_config(
     config: BertConfig, architecture: str, labels: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Returns the values of a config.json.
+    """Returns the values of transformers' config.json for a network.
 
     Args:
         config: The config of the network.

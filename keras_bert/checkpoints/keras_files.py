@@ -18,7 +18,7 @@ from keras_bert.io.weight_paths import weights_by_path
 if TYPE_CHECKING:
     import keras
 
-# The names that BertConfig and BertEmbeddings share.
+# The settings that BertConfig and BertEmbeddings share.
 _OF_TABLE = """
     vocab_size hidden_size max_position_embeddings type_vocab_size
     initializer_range layer_norm_eps
@@ -26,9 +26,9 @@ _OF_TABLE = """
 
 
 def read_keras(file: Path) -> Arrays:
-    """Reads the weights of a `.keras` file; adapters are merged into them.
+    """Returns the weights of a `.keras` file, with adapters merged in.
 
-    Raises InputError if Keras cannot load it.
+    Raises InputError if Keras cannot load the file.
     """
     import keras
 
@@ -54,7 +54,7 @@ def arrays_of(network: "keras.Model") -> Arrays:
 
 
 def config_of_file(file: Path) -> BertConfig:
-    """Reads the config of the network in a `.keras` file."""
+    """Returns the config of the network in a `.keras` file."""
     try:
         with zipfile.ZipFile(file) as archive:
             values = json.loads(archive.read("config.json"))
@@ -110,7 +110,7 @@ def _config(values: Any, source: str) -> BertConfig:
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields name and config of each layer of our class, at any depth."""
+    """Yields name and config of each layer of class `name`, at any depth."""
     if isinstance(values, Mapping):
         if values.get("registered_name") == f"keras_bert>{name}":
             yield values["config"]["name"], values["config"]

@@ -1,4 +1,4 @@
-"""A checkpoint in any format -> the weights of a model; none is skipped."""
+"""A checkpoint in any format -> the weights of a model."""
 
 import contextlib
 from pathlib import Path
@@ -44,11 +44,11 @@ def load_checkpoint(
     Args:
         model: An encoder, a pre-training model or a fine-tuned model.
         checkpoint: The path of a checkpoint. It can be an output_dir of
-            `pretrain` or `finetune`, which stands for its best or else its last
-            checkpoint, or one of the checkpoints in it. Adapters are merged
-            into the weights of their base model. It can be a folder from
-            Hugging Face with `model.safetensors` or `pytorch_model.bin`, in one
-            file or in shards, or with `tf_model.h5`. It can be a
+            `pretrain` or `finetune`: its best checkpoint is loaded, or else its
+            last. It can be one of the checkpoints in an output_dir. Adapters
+            are merged into the weights of their base model. It can be a folder
+            from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
+            in one file or in shards, or with `tf_model.h5`. It can be a
             `.safetensors`, `.bin` or `.h5` file, or the `.keras` file of a
             network from `keras_bert.models`. It can be a released TF1
             checkpoint or an encoder from the Model Garden, as a folder or a
@@ -62,7 +62,7 @@ def load_checkpoint(
     Raises:
         FileNotFoundError: If there is no checkpoint.
         InputError: If a weight is missing, unused or of another shape. Only
-            whole heads may be absent; the log warns if one keeps its random
+            whole heads may be absent; the log warns if a head keeps its random
             weights.
     """
     file, absent = _load(model, checkpoint, new_head)
@@ -98,7 +98,7 @@ def load_whole(model: "keras.Model", checkpoint: AnyCheckpoint) -> None:
 def _load(
     model: "keras.Model", checkpoint: AnyCheckpoint, new_head: bool = False
 ) -> tuple[Path, set[str]]:
-    """Loads the weights; returns their file and the heads that it lacks."""
+    """Loads weights; returns their file and the heads that the file lacks."""
     checkpoint = Checkpoint.of(checkpoint)
     file, weights = checkpoint.file, weights_by_path(model)
     arrays = with_prediction_heads(checkpoint.arrays, weights)
@@ -141,8 +141,8 @@ def _load(
 
 
 def _warn_of_other_config(model: "keras.Model", checkpoint: Checkpoint) -> None:
-    # Nothing to compare: a network that is not from keras_bert.models, or
-    # weights without a config.
+    # These errors say that there is nothing to compare: the network is not from
+    # keras_bert.models, or the weights have no config.
     with contextlib.suppress(FileNotFoundError, InputError):
         config = config_of_network(model)
         if difference := config.difference(checkpoint.config):

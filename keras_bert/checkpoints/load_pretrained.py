@@ -82,7 +82,7 @@ def load_pretrained(
             vocabulary in the same folder.
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
             By default, the limit of the checkpoint, but at most 128.
-        vocab_file: The vocabulary; by default the one beside the weights.
+        vocab_file: The vocabulary; by default, the file beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
 
@@ -117,8 +117,9 @@ def load_config_and_tokenizer(
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
 ) -> tuple[BertConfig, Any]:
-    """Returns the given config and tokenizer, or else the checkpoint's.
+    """Returns the config and the tokenizer of a checkpoint.
 
+    A given `bert_config` or `vocab_file` replaces the checkpoint's.
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If config and vocabulary do not belong together.

@@ -33,7 +33,7 @@ def load_tokenizer(
     The files beside the weights define the tokenizer. If they have a setting
     that this package does not support, they are refused.
 
-    It is a `BertTokenizer`. Where TensorFlow is not installed, it is a
+    The result is a `BertTokenizer`. Where TensorFlow is not installed, it is a
     `ListTokenizer` from keras_bert.text.without_tensorflow, which turns lists
     of strings into lists of ids with the package `tokenizers`.
 
@@ -46,7 +46,7 @@ def load_tokenizer(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, or a folder with the
             files of a tokenizer alone.
-        vocab_file: A vocab.txt or a tokenizer.json; by default the one beside
+        vocab_file: A vocab.txt or a tokenizer.json; by default, the file beside
             the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained, or else as the vocabulary suggests. The log
@@ -76,9 +76,9 @@ def load_tokenizer(
 def find_vocab(
     checkpoint: AnyCheckpoint | None, vocab_file: str | Path | None = None
 ) -> str | Path:
-    """Returns the given vocabulary, or else the one beside the weights.
+    """Returns the path of the given vocabulary, or else of the checkpoint's.
 
-    Raises FileNotFoundError if there is none.
+    Raises FileNotFoundError if there is no vocabulary.
     """
     if vocab_file is not None:
         return vocab_file
@@ -100,10 +100,11 @@ def resolve_tokenizer_settings(
     do_lower_case: bool | None = None,
     special_tokens_in_text: bool | None = None,
 ) -> TokenizerSettings:
-    """Returns the checkpoint's settings, or else what the vocabulary suggests.
+    """Returns the settings of the tokenizer of a checkpoint or a vocabulary.
 
-    Given values override these. The log warns if a given `do_lower_case`
-    contradicts the checkpoint.
+    Given values override the saved settings. The log warns if a given
+    `do_lower_case` contradicts the checkpoint. If nothing says `do_lower_case`,
+    the capitals in the vocabulary decide, and the log warns.
     """
     file, source = to_path(vocab_file), vocab_file
     told: dict[str, Any] = {}
@@ -147,9 +148,9 @@ def resolve_tokenizer_settings(
 def tokenizer_values(checkpoint: AnyCheckpoint) -> dict[str, Any]:
     """Returns the fields of `TokenizerSettings` that a checkpoint sets.
 
-    They are in the files beside its weights, or follow from "cased" or
-    "uncased" in the last two parts of its path. Raises InputError if a file is
-    damaged or has a setting that this package does not support.
+    The files beside the weights set them, or "cased" or "uncased" in the last
+    two parts of the checkpoint's path. Raises InputError if a file is damaged
+    or has a setting that this package does not support.
     """
     checkpoint = Checkpoint.of_tokenizer(checkpoint)
     told = read_values(checkpoint.folder)

@@ -37,9 +37,9 @@ class StoredArray:
         return self is other or np.array_equal(self.read(), other.read())
 
     def finite(self, name: str, file: Path) -> Self:
-        """Returns an array that refuses, when it is read, non-finite numbers.
+        """Returns an array whose `read` raises InputError if not all is finite.
 
-        It raises InputError; `name` and `file` are for the message.
+        `name` and `file` are for the message.
         """
 
         def read() -> np.ndarray:
@@ -100,9 +100,10 @@ def weight_names(
 def to_paths(
     stored: Arrays, names: Mapping[str, Name], source: str, family: str = "bert"
 ) -> Arrays:
-    """Renames a file's arrays to our paths; refuses an unknown name.
+    """Returns a file's arrays under our paths.
 
-    `source` names the file in the InputError.
+    Raises InputError if an array has an unknown name; `source` names the file
+    in the message.
     """
     return _renamed(
         dict(sorted(stored.items())),
@@ -113,7 +114,7 @@ def to_paths(
 
 
 def to_names(arrays: Arrays, names: Mapping[str, Name]) -> Arrays:
-    """Renames our arrays; raises InputError if one has no name in `names`."""
+    """Returns our arrays under `names`; InputError if an array has no name."""
     return _renamed(
         arrays,
         names,

@@ -57,7 +57,7 @@ def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
 
 
 def dequantize(stored: Arrays, source: str) -> Arrays:
-    """Replaces rounded numbers and their scales with float32 weights.
+    """Returns float32 weights from rounded numbers and their scales.
 
     Raises InputError if a scale fits no array.
     """

@@ -35,10 +35,10 @@ _FEW_BITS = ("I8", "U8", "F4", "F6_", "F8_")
 
 
 def read_file(file: Path) -> Arrays:
-    """Reads a file that `find_weights` found, under the paths of our weights.
+    """Returns the arrays of a file from `find_weights`, under our paths.
 
-    For Hugging Face's names, it reads the config.json beside the file too.
-    Adapters are not merged.
+    If the arrays have Hugging Face's names, the config.json beside the file is
+    read too. Adapters are not merged.
     """
     stored = read_arrays(file)
     if _reader(file) is _read_tensorflow:
@@ -67,7 +67,7 @@ def is_huggingface_file(file: Path) -> bool:
 
 
 def read_arrays(file: Path) -> Arrays:
-    """Reads a file that `find_weights` found; keys are the names in it.
+    """Returns the arrays of a file from `find_weights`, under the file's names.
 
     An array with a number that is not finite is refused when it is read.
     """
@@ -78,13 +78,13 @@ def read_arrays(file: Path) -> Arrays:
 
 
 def fingerprint_of(checkpoint: str | Path) -> str:
-    """Hashes all weights of a checkpoint; every format has the same hash."""
+    """Returns a hash of all weights of a checkpoint, equal in every format."""
     arrays = read_file(find_weights(checkpoint))
     return hash_arrays(arrays, arrays)
 
 
 def hash_arrays(arrays: Arrays, paths: Iterable[str], before: str = "") -> str:
-    """Hashes the text `before`, and then the arrays of the sorted `paths`.
+    """Returns a hash of the text `before` and the arrays at the sorted `paths`.
 
     Arrays are hashed in float32.
     """
@@ -97,10 +97,10 @@ def hash_arrays(arrays: Arrays, paths: Iterable[str], before: str = "") -> str:
 
 
 def read_safetensors(file: Path) -> Arrays:
-    """Reads a `.safetensors` file; raises InputError if it is damaged."""
+    """Returns the arrays of a `.safetensors` file; InputError if damaged."""
     try:
-        # By default, the file is mapped into memory and counts there too,
-        # beside its arrays.
+        # By default, the file is mapped into memory, which then holds both the
+        # file and its arrays.
         opened = safetensors.safe_open(file, framework="np", backend="pread")
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
@@ -141,10 +141,10 @@ def write_safetensors(file: Path, stored: Arrays) -> None:
 
 
 def read_pytorch(file: Path) -> Arrays:
-    """Reads a PyTorch `.bin` file.
+    """Returns the tensors of a PyTorch `.bin` file, by name.
 
-    It is a pickle, which can name any function and call it. torch reads only
-    tensors and plain containers, and refuses a file with anything else.
+    The file is a pickle, which can name any function and call it. torch reads
+    only tensors and plain containers, and refuses a file with anything else.
 
     Raises InputError if the file is damaged or has anything but tensors, or if
     torch is not installed.
@@ -180,10 +180,10 @@ def read_pytorch(file: Path) -> Arrays:
 
 
 def read_h5(file: Path) -> Arrays:
-    """Reads a `tf_model.h5` that one of transformers' TensorFlow classes wrote.
+    """Returns the arrays of a `tf_model.h5` from a transformers TF class.
 
     transformers removed these classes in release 5. The arrays get the names
-    that its PyTorch classes give to the same weights.
+    that transformers' PyTorch classes give to the same weights.
 
     Raises InputError if the file is damaged or another program wrote it.
     """
@@ -212,7 +212,7 @@ def read_h5(file: Path) -> Arrays:
 
 
 def _module(path: str) -> str:
-    """bert/encoder/layer_._0/output -> bert.encoder.layer.0.output."""
+    """Returns bert.encoder.layer.0.output for bert/encoder/layer_._0/output."""
     path = re.sub(r"_\._(\d+)", r".\1", path)
     # `mlm___cls` and `nsp___cls` are both the module `cls`.
     return re.sub(r"^\w+___", "", path).replace("/", ".")

@@ -43,12 +43,12 @@ _CROSS_ENCODER: Known = {
     "activation_fn": None,
     "keep_in_fp32_modules": None,  # here, all modules compute in float32
 }
-# The PyTorch options, in model_args and the like, that change no result.
+# PyTorch options that change no result; `model_args` and other keys have them.
 _OPTIONS = (
     "add_pooling_layer attn_implementation device_map dtype low_cpu_mem_usage "
     "torch_dtype trust_remote_code use_safetensors"
 ).split()
-# What the module of the network returns, by its task.
+# Task -> the output of the network, and the output of its module.
 _MODULE_OUTPUTS = {
     "feature-extraction": ("last_hidden_state", "token_embeddings"),
     "sequence-classification": ("logits", "scores"),
@@ -82,12 +82,12 @@ def read_modules_file(root: Path) -> list[dict[str, Any]]:
 def module_class(module: dict[str, Any]) -> str:
     """Returns the class of a module, such as "Pooling".
 
-    The class of a foreign library keeps the name of its library.
+    A class of another library keeps the name of this library.
     """
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
     name = name.rpartition(".")[2] if is_known else module["type"]
-    return "Transformer" if name == "BERT" else name  # as it was before 2020
+    return "Transformer" if name == "BERT" else name  # "BERT" until 2020
 
 
 def read_known(
@@ -122,7 +122,7 @@ def is_cross_encoder(root: Path) -> bool:
 
 
 def read_cross_encoder(root: Path) -> dict[str, Any]:
-    """Returns the values of a CrossEncoder's config, or else the defaults.
+    """Returns the config of a CrossEncoder; missing values are the defaults.
 
     Raises InputError if the CrossEncoder has modules besides the network.
     """
@@ -138,9 +138,9 @@ def read_cross_encoder(root: Path) -> dict[str, Any]:
 
 
 def transformer_file(folder: Path) -> Path:
-    """Returns the file about the network beside the weights; it may not exist.
+    """Returns the path of the network's settings beside the weights.
 
-    Old releases named it after the family of the network.
+    The file may not exist. Old releases named it after the network's family.
     """
     files = [folder / name for name in _TRANSFORMER_FILES]
     return next((file for file in files if file.is_file()), files[0])
@@ -193,8 +193,8 @@ def read_dense_modules(folder: Path) -> Arrays:
 def write_dense_modules(folder: Path, arrays: Arrays) -> None:
     """Writes the weights of the layers `dense_0`, `dense_1` and so on.
 
-    The folders to write are the Dense modules in modules.json, if any. Raises
-    InputError if there are no weights for one of them.
+    They go into the folders of the Dense modules in modules.json, if any.
+    Raises InputError if there are no weights for one of the modules.
     """
     for i, module in enumerate(_dense_folders(folder)):
         if f"dense_{i}/kernel" not in arrays:

@@ -19,7 +19,7 @@ _TRAINING_STATE = re.compile(r"\.OPTIMIZER_SLOT|(^|/)(optimizer|save_counter)/")
 
 
 def read_tensorflow(prefix: str | Path) -> Arrays:
-    """Reads the checkpoint whose files have this prefix.
+    """Returns the arrays of the checkpoint whose files have this prefix.
 
     The keys of a TF2 checkpoint are paths in an object graph, which also
     stores the variables' names. The optimizer's variables are left out.

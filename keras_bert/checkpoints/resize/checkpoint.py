@@ -21,7 +21,7 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# The weights, the config, the tokenizer, and the text of task.json by its name.
+# The weights, config and tokenizer, and a dict from "task.json" to its text.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
 # ELECTRA's generator has as many layers as the network.
@@ -31,7 +31,7 @@ _LAYER = re.compile(r"((?:generator_)?layer_)(\d+)/")
 def extend_positions(
     checkpoint: str | Path, output_dir: str | Path, max_position_embeddings: int
 ) -> None:
-    """Gives a checkpoint more positions, such as 1,024 instead of 512.
+    """Writes a checkpoint with more positions, such as 1,024 instead of 512.
 
     The position embeddings are copied over and over, as Longformer does
     (arXiv 2004.05150, section 5): position 512 starts with the row of position
@@ -55,8 +55,8 @@ def extend_positions(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If the model has as many positions already, or `output_dir`
-            exists.
+        InputError: If the model already has this number of positions or has
+            rotary positions, or if `output_dir` exists.
     """
     check_is_new(output_dir)
     arrays, config, tokenizer, task = read_checkpoint(checkpoint)
@@ -112,7 +112,8 @@ def keep_layers(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If there is no such layer, or `output_dir` exists.
+        InputError: If there is no such layer, if the layers of the network
+            differ too much to leave one out, or if `output_dir` exists.
     """
     check_is_new(output_dir)
     arrays, config, tokenizer, task = read_checkpoint(checkpoint)
@@ -145,8 +146,8 @@ def keep_layers(
 def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """Returns the weights of a checkpoint, its config, tokenizer and task.
 
-    The task is the text of a fine-tuned model's `task.json`, by its name, so
-    that the changed model can keep its task; it is empty for other models.
+    The task is a dict from "task.json" to its text, so that a changed
+    fine-tuned model can keep its task; it is empty for other models.
 
     Raises FileNotFoundError if the checkpoint, config or vocabulary is missing,
     and InputError if they do not belong together.
@@ -171,9 +172,9 @@ def write_checkpoint(
     tokenizer: "BertTokenizer",
     task: Mapping[str, str],
 ) -> None:
-    """Writes a folder in our own format; it appears when it is complete.
+    """Writes a folder in our own format, which appears when it is complete.
 
-    `task` is the text of a `task.json`, by its name; empty for no task.
+    `task` is a dict from "task.json" to its text; empty for no task.
     """
     texts = {
         "bert_config.json": config.to_json(),

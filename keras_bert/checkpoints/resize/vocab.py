@@ -29,7 +29,7 @@ from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# One line of 20 is held out.
+# Every 20th line is held out.
 _HELD_OUT = 20
 # The weights with one row for each piece, and the axis of the rows.
 _AXES = {
@@ -48,16 +48,16 @@ def extend_vocab(
     words: Iterable[str] = (),
     config: ExtendVocabConfig | None = None,
 ) -> dict[str, float]:
-    """Adds the pieces that a text needs, or given words, to a checkpoint.
+    """Writes a checkpoint with more pieces: a text's pieces, or given words.
 
-    From the text, it adds the characters without which words are [UNK], and
-    then the pieces that save the most tokens; see `choose_new_pieces`.
+    From a text, it gets the characters without which words are [UNK], and then
+    the pieces that save the most tokens; see `choose_new_pieces`.
 
     The new pieces come at the end, so all old ids stay the same, including the
     ids of [unused] pieces. A new piece replaces the old pieces into which the
-    old tokenizer splits it, in the middle of a word if the new piece begins
-    with ##. A character that no old piece covers counts as [UNK]. The embedding
-    of a new piece is the mean of the embeddings of these old pieces, and its
+    old tokenizer splits it; a new piece with ## is split as the middle of a
+    word. A character that no old piece covers counts as [UNK]. The embedding of
+    a new piece is the mean of the embeddings of these old pieces, and its
     output bias is the mean of their output biases. All other weights stay the
     same, bit for bit. The state of the optimizer is not copied.
 
@@ -154,7 +154,7 @@ def _extend_word_pieces(
 ) -> tuple["BertTokenizer", list[list[int]]]:
     """Returns a tokenizer with new pieces, and the old ids that each replaces.
 
-    It is for WordPiece vocabularies.
+    This is for WordPiece vocabularies.
     """
     vocab = tokenizer.vocab
     if words:
@@ -193,10 +193,10 @@ def trim_vocab(
     *,
     config: TrimVocabConfig | None = None,
 ) -> dict[str, float]:
-    """Removes from a checkpoint the pieces that a text does not use.
+    """Writes a checkpoint without the pieces that a text does not use.
 
-    The special tokens stay and, with `keep_characters`, so do all pieces of one
-    character. The remaining pieces keep their order and their weights, bit for
+    The special tokens stay. With `keep_characters`, all pieces of one character
+    stay too. The remaining pieces keep their order and their weights, bit for
     bit, and get new ids. The state of the optimizer is not copied.
 
     A word whose pieces are all kept is split as before. So with a `min_count`
@@ -300,7 +300,7 @@ def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
 def _pieces_of(words: Sequence[str], tokenizer: "BertTokenizer") -> list[str]:
     """Returns the words, cleaned as in a text, that are not yet pieces.
 
-    Raises InputError if the tokenizer splits an entry into several words.
+    Raises InputError if the tokenizer splits one of the `words` into several.
     """
     rows = vocab_learner.words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings
