@@ -58,7 +58,7 @@ def convert_checkpoint(
 ) -> None:
     """Writes a checkpoint in another format; only int8 and int4 round weights.
 
-    A warning names the settings of the model that the format cannot hold.
+    The log warns about settings of the model that the format cannot hold.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -110,8 +110,8 @@ def convert_checkpoint(
         embedding = settings_of(source, config, Embedding, settings or {})
         texts = module_files(embedding, config)
         arrays, dense = _without_modules(arrays)
-    # `_task_beside` is called even for Google's format: it raises an error if
-    # neither format can hold the model.
+    # `_task_beside` is called even for Google's format, which holds no labels:
+    # it raises an error for a model that neither format can hold.
     is_ours = to in ("keras", *_BITS)
     spec = None if is_ours else _known_spec(source, config)
     labels, more = ((), {}) if is_ours else _task_beside(source, spec)
@@ -177,7 +177,7 @@ def _without_modules(arrays: Arrays) -> tuple[Arrays, Arrays]:
 
 
 def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
-    """Returns ids of tokens for which transformers has other defaults."""
+    """Returns the token ids for which transformers has other defaults."""
     ids = {}
     if not config.first_position:  # the id sets RoBERTa's first position
         ids["pad_token_id"] = tokenizer.pad_id
@@ -215,7 +215,7 @@ def _tokenizer_files(
 
 
 def _known_spec(checkpoint: Checkpoint, config: BertConfig) -> TaskSpec | None:
-    """Returns the spec of a model; None if it has none of a known kind."""
+    """Returns the spec of a model; None for no spec or an unknown kind."""
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
         if task["kind"] not in known_kinds():  # a kind of the user
@@ -224,7 +224,7 @@ def _known_spec(checkpoint: Checkpoint, config: BertConfig) -> TaskSpec | None:
 
 
 def _task_beside(checkpoint: Checkpoint, spec: TaskSpec | None) -> Any:
-    """Returns the labels and other values about the kind for a config.json."""
+    """Returns a model's labels, and its kind's values for a config.json."""
     if spec:
         return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
     if checkpoint.task:
@@ -235,7 +235,7 @@ def _task_beside(checkpoint: Checkpoint, spec: TaskSpec | None) -> Any:
 def _warn_of_lost_settings(
     spec: TaskSpec, converted: Checkpoint, config: BertConfig, to: str
 ) -> None:
-    """Warns if a converted model answers with other settings when loaded."""
+    """Warns if the converted model has other settings than the original."""
     kind = get_kind(spec.kind)
     if has_spec(converted):
         read = find_spec(converted, config).settings
@@ -261,9 +261,9 @@ def _warn_of_lost_settings(
 
 
 def _check_google_has(config: BertConfig) -> None:
-    """Warns about config values for which google-research/bert has no code.
+    """Warns about config values that google-research/bert ignores.
 
-    Raises InputError if the network is of another family.
+    Raises InputError if google-research/bert cannot build the network.
     """
     if config.family_fields:
         raise InputError(

@@ -16,12 +16,12 @@ from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import new_version
 from keras_bert.progress import shown_log
 
-# By case, the number of texts per call and the number of words per text. The
+# Case -> the number of texts per call and the number of words per text. The
 # long texts fill a sequence.
 _CASES = {"1 short text": (1, 6), "8 long texts": (8, 600)}
 _NUM_ROUNDS = 7
 
-# By format, the milliseconds of each case, or the reason why it has none.
+# Format -> the milliseconds of each case, or the reason why there are none.
 Measured = dict[str, dict[str, float] | str]
 
 
@@ -34,8 +34,8 @@ def export_fastest(
     """Returns the next version in the fastest format, and the measurements.
 
     `export` writes a version into a folder. The formats take turns to answer
-    short and long texts, and the best time of each format counts. The fastest
-    format has the smallest product of its times. The log has a table.
+    short and long texts, and each format's best time for each case counts. The
+    fastest format has the smallest product of these times. The log has a table.
 
     Raises InputError if no format can be written.
     """

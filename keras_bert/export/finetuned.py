@@ -47,7 +47,7 @@ def export_finetuned(
     signatures and the files. In another format, the folder holds:
 
         network.tflite, network.onnx, or network.xml and network.bin: The
-            network, with the names of inputs and outputs that `model` has.
+            network; its inputs and outputs have the same names as in `model`.
         README.md: The model card.
         assets/model.json: The description, with the inputs and outputs.
         assets/tokenizer.json: The tokenizer, for clients in other programming
@@ -64,8 +64,8 @@ def export_finetuned(
         training: The values about the training that the model card shows.
         config: The format and the precision; by default, a SavedModel. The
             weights of a SavedModel have the precision of `model`.
-        calibration: Rows of the task. OpenVINO's int8 computes the ranges of
-            its inputs from them.
+        calibration: Rows of the task. With int8, OpenVINO's ranges for the
+            inputs of each layer are computed from these rows.
 
     Returns:
         The folder of the new version.
@@ -142,7 +142,7 @@ def _describe_network(model: keras.Model, precision: str) -> dict[str, Any]:
 def _inputs(
     kind: Kind, rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, tf.Tensor]]:
-    """Returns the network's inputs for each row, in a batch of its own."""
+    """Returns one batch of network inputs for each row."""
     examples = kind.encode(rows, labeled=False)
     indices = tf.range(len(examples.rows))[:, None]
     return [examples.batch(index)[0] for index in indices]
@@ -151,7 +151,7 @@ def _inputs(
 def in_bfloat16(
     model: keras.Model, kind: Kind, bert_config: BertConfig
 ) -> keras.Model:
-    """Returns a copy of a network, with weights in bfloat16.
+    """Returns a copy of a network with weights in bfloat16.
 
     The copy computes in bfloat16, except for the softmax of the attention, the
     layer norms and the output layer.

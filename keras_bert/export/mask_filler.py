@@ -1,4 +1,4 @@
-"""Guesses of a pre-trained model for the word pieces at each [MASK]."""
+"""A text with [MASK] -> a pre-trained model's guesses of the word pieces."""
 
 import keras
 import tensorflow as tf
@@ -15,8 +15,8 @@ from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.packing import BertPreprocessor, Packed
 from keras_bert.text.tokenizer import BertTokenizer
 
-# For each [MASK], the model computes a number for every word piece, which takes
-# memory. A text may consist of [MASK] alone.
+# The model computes a number for every word piece at each [MASK]. This takes
+# memory, because every token of a text may be a [MASK].
 _TOKENS_PER_CALL = 1_024
 
 
@@ -26,7 +26,7 @@ class MaskFiller:
     Attributes:
         model: A network with the inputs of `build_pretraining_model`. Its
             outputs are the `ids` and the `probabilities` of the best pieces.
-        tokenizer: The tokenizer. Its `special_tokens.mask` is the spelling of
+        tokenizer: The tokenizer; `special_tokens.mask` is its spelling of
             [MASK].
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
     """
@@ -83,7 +83,7 @@ class MaskFiller:
         M is the largest number of masks in a text. The guesses are
         `masks.pieces`, strings [B, M, top_k], best first and padded with "",
         and `masks.probabilities`, float32 [B, M, top_k], padded with 0. The
-        result includes `Packed.truncation_info`.
+        result also has the values of `Packed.truncation_info`.
         """
         packed = self._pack(text)
         features = packed.features
@@ -115,13 +115,13 @@ class MaskFiller:
 def fill_mask(
     model: keras.Model, tokenizer: BertTokenizer, text: str, *, top_k: int = 5
 ) -> list[list[tuple[str, float]]]:
-    """Guesses the word piece at each "[MASK]" of a text.
+    """Returns a model's guesses of the word piece at each "[MASK]" of a text.
 
     Args:
         model: A model from `build_pretraining_model`.
         tokenizer: The tokenizer of the model. Its `special_tokens.mask` is
             the spelling of [MASK].
-        text: A text with at least one [MASK], not longer than the model reads.
+        text: A text with at least one [MASK], short enough for the model.
         top_k: The number of guesses for each [MASK].
 
     Returns:
@@ -165,8 +165,8 @@ def load_mask_filler(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        max_seq_length: The longest sequence, in tokens; by default the longest
-            that the model reads.
+        max_seq_length: The longest sequence, in tokens; by default, the longest
+            sequence that the model reads.
         top_k: The number of guesses for each [MASK].
 
     Raises:

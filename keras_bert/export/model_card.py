@@ -29,9 +29,9 @@ def finetuned_card(
     *,
     file_name: str = "",
 ) -> str:
-    """Returns the card of a fine-tuned model, or of its network alone.
+    """Returns the model card of a fine-tuned model, or of its network alone.
 
-    `training` is an attribute of `FinetunedModel`; unknown values are left out.
+    `training` is `FinetunedModel.training`; values that are None are left out.
     `file_name` is the network's file if the format is not a SavedModel.
     """
     spec = kind.spec
@@ -74,7 +74,7 @@ def model_card(
     """Returns a model card; each section is a text, or values by name.
 
     The Hub reads the lines before the title: what the model does
-    (`pipeline_tag`, one of the Hub's names), the checkpoint it was trained
+    (`pipeline_tag`, one of the Hub's names), the Hub model that it was trained
     from, and its metrics. `training` is as in `finetuned_card`.
     """
     parts = to_path(folder).absolute().parts
@@ -99,7 +99,7 @@ def model_card(
 
 
 def write_card(folder: Path, card: str) -> None:
-    """Writes the model card into the folder of a complete checkpoint."""
+    """Writes a model card into the folder of a complete checkpoint."""
     with atomic_path(whole_folder(folder) / CARD) as file:
         file.write_text(card, encoding="utf-8", newline="\n")
 

@@ -1,4 +1,4 @@
-"""A network -> a file that another runtime computes."""
+"""A network -> a file with which another runtime computes the outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,8 +23,8 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
     """Writes a network for LiteRT, with the names of its inputs and outputs.
 
     With `int8`, LiteRT multiplies integers of 8 bits. Each column of a weight
-    has a scale. Each row of an input also has a scale, which is computed at run
-    time ("dynamic range").
+    has a scale. Each row of a layer's input also has a scale, which is computed
+    at run time ("dynamic range").
 
     Raises InputError if the network has an operation that LiteRT lacks.
     """
@@ -71,10 +71,10 @@ def write_openvino(
 ) -> None:
     """Writes a network for OpenVINO, with the names of its inputs and outputs.
 
-    With `bfloat16`, it computes in bfloat16; the weights are stored in float16,
-    which rounds less. With `int8`, OpenVINO multiplies integers of 8 bits. Each
-    column of a weight has a scale. Each input also has a scale, which the
-    export computes from `calibration` ("static").
+    With `bfloat16`, OpenVINO computes in bfloat16; the weights are stored in
+    float16, which rounds less. With `int8`, OpenVINO multiplies integers of 8
+    bits. Each column of a weight has a scale. Each layer's input also has a
+    scale, which the export computes from `calibration` ("static").
 
     Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
     an operation of the network, or if int8 has no inputs to calibrate on.
@@ -120,8 +120,8 @@ def _fuse_layer_norms(network: Any) -> None:
     """Rewrites each layer norm of an OpenVINO network as MVN, gamma and beta.
 
     Keras computes x * scale - mean * scale + beta with scale = gamma / std, a
-    form that OpenVINO does not recognize. With MVN, BERT-base is 1.03 times (8
-    texts of 128 tokens) to 1.17 times (1 text of 10 tokens) as fast.
+    form that OpenVINO does not recognize. With MVN, BERT-base is 1.03 times as
+    fast for 8 texts of 128 tokens, and 1.17 times for 1 text of 10 tokens.
     """
     passes = import_extra("openvino.passes", "openvino")
     operations = import_extra("openvino.opset13", "openvino")

@@ -1,4 +1,4 @@
-"""A network in ONNX -> the same network with weights of 8 bits."""
+"""An ONNX network -> the same network with weights of 8 bits."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from keras_bert.predict.network import import_extra
 
 # The smallest scale, for a row of zeros.
 _SMALLEST = np.float32(1e-30)
-# In the language of `onnx.parser`. In an input, 128 stands for 0.
+# Three functions in the language of `onnx.parser`. In a rounded input, 128
+# stands for 0.
 _FUNCTIONS = """
 <opset_import: ["" : 17], domain: "int8"> quantize_rows (x) => (q, scales) {
     sizes = Abs (x)
@@ -51,10 +52,11 @@ def quantize(network: Any) -> Any:
     """Returns a float32 network that multiplies integers of 8 bits.
 
     `network` and the result are an `onnx.ModelProto`. Each column of a matrix
-    has a scale, and so has each row of a table. Each row of an input also has a
-    scale, which is computed at run time ("dynamic"). An answer therefore does
-    not depend on the other texts of the batch. ONNX Runtime's
-    `quantize_dynamic` has one scale for all rows, so its answers do.
+    and each row of an embedding table has a scale. Each row of a layer's input
+    also has a scale, which is computed at run time ("dynamic"). An answer
+    therefore does not depend on the other texts of the batch. With ONNX
+    Runtime's `quantize_dynamic`, it depends on them, because all rows of an
+    input share one scale.
     """
     onnx = import_extra("onnx", "onnx")
     graph = network.graph

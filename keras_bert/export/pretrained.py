@@ -33,8 +33,8 @@ def export_pretrained(
 ) -> Path:
     """Writes the next version of an encoder, such as `served/1`.
 
-    These signatures take `text`, strings [B]. Besides the outputs below, all
-    return `truncated` and `num_tokens`.
+    These signatures take `text`, strings [B]. All return `truncated` and
+    `num_tokens`, and these outputs:
 
     - serving_default: `embedding`, float32 [B, H].
     - embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
@@ -59,7 +59,7 @@ def export_pretrained(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If the checkpoint has no pooler, but `pooled` is asked for,
+        InputError: If `pooling` is `pooled`, but the checkpoint has no pooler,
             if the network has fewer positions than `max_seq_length`, or if the
             checkpoint is a model of the kind `embedding`.
 
@@ -165,7 +165,7 @@ def _build_vectors(
 ) -> keras.Model:
     """Returns a network with one output for each pooling.
 
-    If each row of R rows holds K texts, all outputs are float32 [R, K, H].
+    For R rows that hold K texts each, all outputs are float32 [R, K, H].
     """
     tokens = encoder.output["sequence_output"]
     input_mask = encoder.input["input_mask"]

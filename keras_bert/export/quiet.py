@@ -9,8 +9,8 @@ from logging import getLogger
 def quiet(*names: str) -> Iterator[None]:
     """Hides the messages of these loggers, except for errors.
 
-    TensorFlow's messages name a folder that is soon renamed. The converters
-    warn about their own steps.
+    TensorFlow's messages name a folder that is soon renamed, and the converters
+    warn about steps that no user can change.
     """
     loggers = [getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

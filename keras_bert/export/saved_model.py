@@ -14,9 +14,9 @@ from keras_bert.io.whole_files import full_disk_named, to_json, write_texts
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
 
-# A server answers requests with these texts before it says that a model is
+# A server answers requests with these texts before it reports that a model is
 # ready. The first answers are slow, because TensorFlow then optimizes its
-# graphs and takes its memory. One text is short; one fills most of a sequence.
+# graphs and allocates memory. One text is short; one fills most of a sequence.
 _WARM_UP_TEXTS = ("warm up", "warm up " * 60)
 
 
@@ -31,9 +31,9 @@ def export_saved_model(
 ) -> Path:
     """Writes the next version of a model, such as `served/1`.
 
-    To load it, only tensorflow is needed, and tensorflow_text if the tokenizer
-    uses its operations. The folder appears when it is complete. Beside the
-    files of a SavedModel, it holds:
+    Only tensorflow is needed to load the version, and tensorflow_text if the
+    tokenizer uses its operations. The folder appears when it is complete.
+    Beside the files of a SavedModel, it holds:
 
         README.md: The model card.
         assets/model.json: The description and, for each signature that takes
@@ -41,7 +41,7 @@ def export_saved_model(
             `ServedModel` reads this file.
         assets/: The other assets, such as the vocabulary.
         assets.extra/tf_serving_warmup_requests: Requests that a server
-            answers before it says that it is ready.
+            answers before it reports that it is ready.
 
     The signature `serve_examples` is like `serving_default`, but takes
     serialized tf.Examples. Classify and Regress signatures take only
@@ -98,7 +98,7 @@ def export_saved_model(
 
 
 def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
-    """Returns what `ServedModel` reads about the signatures that take texts."""
+    """Returns the signatures that take texts, as `ServedModel` reads them."""
     return {
         "signatures": {
             name: {
@@ -127,10 +127,11 @@ def _with_graph(signature: Signature) -> Signature:
 
 
 def _from_examples(signature: Signature) -> Signature:
-    """Returns the signature that takes its inputs as features of tf.Examples.
+    """Returns a signature like the given one that takes tf.Examples.
 
-    An input of rank 1 is a feature with one string. An input of rank 2 is a
-    feature with any number of strings, and is padded with "".
+    The inputs are features of the tf.Examples. An input of rank 1 is a feature
+    with one string. An input of rank 2 is a feature with any number of strings,
+    and is padded with "".
     """
     features = {
         x.name: tf.io.FixedLenFeature([], tf.string)
