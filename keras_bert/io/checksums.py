@@ -19,10 +19,10 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
 
 
 def find_damage(folder: Path) -> str | None:
-    """Says which file differs from its checksum, and how; None if none does.
+    """Returns a text that names a damaged or missing file, or None.
 
-    A folder without checksums, such as one that a user made, is not checked.
-    Neither is a folder on a store: a store checks its objects itself.
+    A folder without checksums, such as a folder that a user made, is not
+    checked. Nor is a folder on a store, because a store checks its objects.
     """
     file = folder / CHECKSUMS_FILE
     if is_remote(folder) or not file.is_file():

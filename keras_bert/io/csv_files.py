@@ -23,7 +23,7 @@ def is_csv(file: str | Path) -> bool:
 def csv_table(
     path: str | Path, delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yields line numbers and columns, which may contain line breaks.
+    """Yields the line number and columns of each row; columns may span lines.
 
     Raises InputError if the quotes are wrong or the file is not UTF-8.
     """
@@ -71,10 +71,10 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 
 
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
-    """Returns the delimiter that gives the header these columns; else ",".
+    """Returns the delimiter that gives the header these columns, or else ",".
 
-    Of several, it is the delimiter that gives the most columns: with almost any
-    delimiter, a header has a column with the index 0.
+    If several delimiters fit, the delimiter with the most columns is returned:
+    with almost any delimiter, a header has a column with the index 0.
     """
 
     def num_names(delimiter: str) -> int:

@@ -1,9 +1,9 @@
 """Folders on a store: complete, or else marked incomplete; and local copies.
 
 A store cannot rename a folder. So the first object that is written to a folder,
-and the last that is deleted from it, is `_PARTIAL`. A folder that has it is
-incomplete: a process is writing to it, or was killed. A folder that was copied
-to the store by other tools needs no mark.
+and the last that is deleted from it, is `_PARTIAL`. A folder with this object
+is incomplete: a process is writing to it, or was killed. A folder that other
+tools copied to the store is complete without further signs.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _TEXT = (
 def list_names(folder: Any) -> list[str]:
     """Returns the names in a folder; [] if the folder is missing.
 
-    It sends a store one request.
+    A store gets one request.
     """
     try:
         if is_remote(folder):
@@ -46,7 +46,7 @@ def list_names(folder: Any) -> list[str]:
 def file_states(folder: Any) -> dict[str, str]:
     """Returns, for each file below a folder, a text that changes with the file.
 
-    The names are relative to the folder. It sends a store one request.
+    The names are relative to the folder. A store gets one request.
     """
     if is_remote(folder):
         start = len(folder.path)
@@ -87,7 +87,7 @@ def upload_folder(local: Path, folder: Any) -> None:
 
 
 def copy_folder(source: Any, folder: Any) -> None:
-    """Replaces a folder with another folder of the store."""
+    """Replaces a folder on a store with a copy of another folder there."""
     paths = source.fs.find(source.path)
     start = len(source.path)
     with marked_incomplete(folder):
@@ -121,8 +121,7 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
 
     `names` are the files to copy, by default all. A process copies the same
     objects once, and again if they change. It keeps its last 4 copies and
-    deletes them when it ends, so nothing is left to clean up. Another process
-    never sees half of a copy.
+    deletes them when it ends. No other process reads these copies.
     """
     return _whole(_kept, folder, names).path if is_remote(folder) else folder
 
@@ -149,7 +148,7 @@ def _whole(
     while True:
         objects = _objects(folder, names)
         copy = copied(folder, objects)
-        # Somebody may have replaced an object in the meantime.
+        # Another process may have replaced an object in the meantime.
         if _objects(folder, names) == objects:
             return copy
 

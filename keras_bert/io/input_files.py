@@ -50,10 +50,10 @@ def check_is_no_input(output: str | Path, files: Iterable[str | Path]) -> None:
 def open_text(
     file: str | Path, *, errors: str, newline: str | None = None
 ) -> Iterator[TextIO]:
-    """Opens a UTF-8 text file; see `open` for the other arguments.
+    """Yields an opened UTF-8 text file; see `open` for the other arguments.
 
     The file may be compressed by gzip, and may begin with a byte-order mark.
-    Raises InputError if it is damaged or not a text file.
+    Raises InputError if the file is damaged or not a text file.
     """
     path = to_path(file)
     try:
@@ -86,9 +86,9 @@ def open_text(
 
 
 def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
-    """Yields lines that end with LF, or raises InputError.
+    """Yields the lines; raises InputError if they end with CR alone.
 
-    A file whose lines end with CR alone, as on old systems, would be one line.
+    Such a file, as on old systems, would be read as one line.
     """
     for number, line in enumerate(lines):
         if not number and "\r" in line[:-1] and not line.endswith("\n"):

@@ -19,12 +19,12 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)|[a-z][a-z0-9+.-]+://")
 def to_path(path: str | Path) -> Path:
     """Returns a pathlib.Path, or a UPath for a URL such as "s3://bucket/run".
 
-    For mypy, both are a Path. The libraries for stores (extra `storage`) find
-    the login and the endpoint in their usual files and environment variables,
+    For mypy, both are a Path. The libraries for stores (extra `storage`) read
+    the login and the endpoint from their usual files and environment variables,
     such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
 
     Raises:
-        InputError: If it is not a path, or there is no library for the URL.
+        InputError: If `path` is not a path, or there is no library for the URL.
         OSError: If the store does not answer, or denies access.
     """
     # A UPath on a store has parts, but is not an os.PathLike.

@@ -19,14 +19,14 @@ from keras_bert.io.whole_files import (
 class ResumableFile:
     """A file that appears under its name when it is complete.
 
-    Until then its parts, one for each step, are in a hidden folder beside it.
+    Until then, its parts are in a hidden folder beside it, one for each step.
     Text is compressed if the name of the file ends with .gz. The same steps
     write the same bytes, even if the process is killed between them.
 
     Attributes:
         folder: The hidden folder.
         state: The state that the last `append` saved, even in an earlier
-            process; None before the first.
+            process; None before the first `append`.
     """
 
     def __init__(self, path: str | Path):
@@ -48,7 +48,7 @@ class ResumableFile:
     def append(self, data: str | bytes, state: dict[str, Any]) -> None:
         """Writes a part, and the state from which the next process continues.
 
-        If it raises, or the process is killed, the file is as it was before.
+        If an error is raised or the process is killed, nothing is appended.
 
         Raises InputError if another process has written a part meanwhile.
         """
@@ -66,7 +66,7 @@ class ResumableFile:
         self._saved = self._read_progress()
 
     def finish(self, header: bytes = b"") -> None:
-        """Makes the file from a header and the parts; replaces an old file."""
+        """Writes the file from a header and the parts; replaces an old file."""
         if self.state is None:
             self.append("", {})
         self._check_is_alone()

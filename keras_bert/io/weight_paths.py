@@ -7,7 +7,7 @@ from keras_bert.errors import InputError
 
 
 def weights_by_path(model: Any) -> dict[str, Any]:
-    """Returns a model's weights by path; raises InputError if two share one."""
+    """Returns a model's weights by path; InputError if two share a path."""
     counts = collections.Counter(weight.path for weight in model.weights)
     for path, count in counts.most_common(1):
         if count > 1:

@@ -25,11 +25,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yields a local path at which to write a file or make a folder.
 
     When the block ends, the result becomes `path` and replaces what was there.
-    If the block raises, the result is removed and `path` is unchanged. The
-    next call for the same `path` removes what a killed process left. If `path`
-    is a link, the target of the link is replaced. Even after a power failure,
-    `path` has either the old or the new content, because the new content is on
-    the disk before it is renamed.
+    If the block raises, the result is removed and `path` is unchanged. If a
+    process is killed, the next call for the same `path` removes its remains. If
+    `path` is a link, the target of the link is replaced. Even after a power
+    failure, `path` has either the old or the new content, because the new
+    content is on the disk before it is renamed.
 
     On a store, a file is one object, which appears when it is complete. A
     folder is marked until it is complete; read it with `whole_folder`.
@@ -44,9 +44,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 def shared_path(path: str | Path) -> AbstractContextManager[Path]:
     """Like `atomic_path`, for a path that several processes may write.
 
-    Each process writes to a temporary path of its own. Of several files, the
-    last one stays; of several folders, the first. A killed process leaves its
-    incomplete result, named `.*.partial`.
+    Each process writes to a temporary path of its own. If several processes
+    write a file, the last file stays; if they write a folder, the first folder
+    stays. A killed process leaves its incomplete result, named `.*.partial`.
     """
     return _made(path, is_shared=True)
 
@@ -75,7 +75,7 @@ def _made(path: str | Path, *, is_shared: bool) -> Iterator[Path]:
                 check_is_not_folder(path)
             elif path.is_dir() and not is_shared:
                 # A folder cannot be renamed over a folder that is not empty.
-                # The old one is first moved aside, so that one of the two
+                # The old folder is first moved aside, so that one of the two
                 # remains if the process is killed.
                 path.replace(replaced)
             try:
@@ -102,7 +102,7 @@ def _uploaded(path: Any) -> Iterator[Path]:
                 return
             replaced = _moved_aside(path)
             if is_whole(path):
-                # Whenever the process is killed, one of the two stays whole.
+                # Whenever the process is killed, one of the folders is whole.
                 folders.copy_folder(path, replaced)
             folders.upload_folder(partial, path)
             remove(replaced)
@@ -111,8 +111,8 @@ def _uploaded(path: Any) -> Iterator[Path]:
 def whole_folder(path: str | Path) -> Path:
     """Returns the folder to read: `path`, or its older version.
 
-    It is the older version only if a process was killed while `atomic_path`
-    replaced the folder.
+    The older version is returned only if a process was killed while
+    `atomic_path` replaced the folder.
     """
     path = to_path(path)
     replaced = _moved_aside(path)
@@ -150,11 +150,11 @@ def check_is_not_folder(path: str | Path) -> None:
 def read_json(file: Path, form: type = dict, *, is_needed: bool = True) -> Any:
     """Returns the object or list in a JSON file.
 
-    If the file is not needed and missing, the object or list is empty.
+    If the file is missing and not needed, the object or list is empty.
 
     Raises:
         FileNotFoundError: If a file that is needed is missing.
-        InputError: If the file holds something else.
+        InputError: If the file is not JSON, or not of the type `form`.
     """
     if not file.is_file():
         if not is_needed:
@@ -243,7 +243,7 @@ def _followed(path: Path) -> Path:
 
 
 def _sync(path: Path) -> None:
-    """Waits until a file, or a folder with all that is in it, is on the disk.
+    """Waits until a file, or a folder and everything in it, is on the disk.
 
     Raises OSError if a file cannot be written, such as on a full disk.
     """
