@@ -13,15 +13,16 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.config import AdaptationConfig
 from keras_bert.models.lora import add_lora, check_lora
 
-# Paths of the weights below the first block: tables of words, positions and
-# segments, their projection, and relative positions, which all blocks read.
+# The paths of the weights below the first block: the tables of words, positions
+# and segments, their projection, and the relative positions that all blocks
+# read.
 _LOWEST = "^(embeddings|flatten_tokens|relative_positions)/"
 
 
 def check_adaptation(
     config: AdaptationConfig, bert_config: BertConfig, checkpoint: Any
 ) -> None:
-    """Raises InputError if the network cannot be adapted in this way."""
+    """Raises InputError if a network cannot be trained as the config says."""
     num_layers = bert_config.num_hidden_layers
     if config.num_frozen_layers > num_layers:
         raise InputError(
@@ -54,7 +55,7 @@ def adapt(model: keras.Model, config: AdaptationConfig) -> None:
 def learning_rate_factors(
     config: AdaptationConfig, num_layers: int
 ) -> dict[str, float]:
-    """Returns the factors for `build_optimizer`; {} if all are 1."""
+    """Returns learning rate factors by path pattern; {} if all are 1."""
     factors = {_LOWEST: config.layer_decay ** (num_layers + 1)}
     for i in range(num_layers):
         factors[f"^layer_{i}/"] = config.layer_decay ** (num_layers - i)

@@ -9,9 +9,9 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
 from keras_bert.training.distribution import WHOLE, BatchShard
 
-# About this many batches at a time are cut from examples sorted by length. That
-# is enough to leave next to no padding, and few enough that the batches differ
-# in every epoch.
+# A pool of examples is sorted by length and cut into about this many batches.
+# That is enough to leave next to no padding, and few enough that the batches
+# differ in every epoch.
 _BATCHES_PER_POOL = 64
 # Features, labels and weights.
 Batch = tuple[dict[str, tf.Tensor], ...]
@@ -30,15 +30,15 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Returns shuffled batches, each of examples of similar length.
 
-    An epoch has all examples. The batches before `first_batch` are not read. Of
-    each batch, the dataset has only the rows of the `share`, which are as wide
+    An epoch has all examples. The batches before `first_batch` are not read.
+    The dataset has only the `share` of the rows of each batch. They are as wide
     as if they were padded together with the other rows.
 
     Without `by_length`, a batch has examples of all lengths, and more padding.
 
     With `static_shapes`, which a TPU needs, all batches have the same shape.
-    They are as wide as the longest of all examples, and rows of weight 0 fill
-    up the last batch of an epoch.
+    They are as wide as the longest example, and rows of weight 0 fill up the
+    last batch of an epoch.
     """
     lengths = examples.lengths
     num_batches = math.ceil(len(lengths) / batch_size)
@@ -61,7 +61,7 @@ def training_batches(
             own = share.rows(batch_size)
             rows = tf.concat([rows[own.start : own.stop], longest], axis=0)
             return _filled(examples.batch(rows), len(own))
-        # The last row is the longest one of the whole batch.
+        # The last row is the longest row of the whole batch.
         rows = tf.concat([share.cut(rows), rows[-1:]], axis=0)
         return tf.nest.map_structure(lambda x: x[:-1], examples.batch(rows))
 
@@ -86,8 +86,8 @@ def evaluation_batches(
 ) -> tuple[tf.data.Dataset, np.ndarray]:
     """Returns batches of all examples, shortest first, and their indices.
 
-    The i-th row of the outputs belongs to the example with the i-th index. A
-    batch has fewer than `batch_size` examples if each has several windows.
+    Row i of the batches is the example with the i-th index. A batch has fewer
+    than `batch_size` examples if they have several windows.
     """
     check_batch_size(batch_size)
     order = np.argsort(examples.lengths, kind="stable")
@@ -106,13 +106,16 @@ def evaluation_batches(
 
 
 def _filled(batch: Batch, num_rows: int) -> Batch:
-    """Returns `num_rows` rows: the last one becomes copies of weight 0."""
+    """Returns a batch of `num_rows` rows: copies of its last row fill it up.
+
+    The last row and its copies have the weight 0.
+    """
     features, labels, weights = batch
     weights = {
         name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)
         for name, x in weights.items()
     }
-    # The copies count as work, but are less than one batch per epoch. Copies
+    # The copies count as work, but are less than one batch per epoch. Rows
     # without tokens would not count, but a mean over no tokens is NaN, and so
     # is 0 * NaN.
     last = tf.shape(features["input_ids"])[0] - 1
@@ -125,9 +128,10 @@ def _filled(batch: Batch, num_rows: int) -> Batch:
 def _cut(
     lengths: np.ndarray, order: np.ndarray, batch_size: int, by_length: bool
 ) -> list[np.ndarray]:
-    """Returns batches of indices of examples, each sorted by length."""
+    """Returns an array of indices for each batch, shortest example first."""
     num_batches = math.ceil(len(lengths) / batch_size)
-    # Pools of similar size: a small one would leave more padding.
+    # The pools have similar sizes, because a small pool would leave more
+    # padding.
     batches_per_pool = _BATCHES_PER_POOL if by_length else 1
     num_pools = max(1, round(num_batches / batches_per_pool))
     bounds = num_batches * np.arange(1, num_pools) // num_pools * batch_size

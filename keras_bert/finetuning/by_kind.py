@@ -1,4 +1,4 @@
-"""A class for each kind of task; `load_finetuned` makes one from a folder."""
+"""A class of models for each kind of task; a folder -> a model of its class."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class TextClassifier(FinetunedModel):
         learning_rate: float | None = None,
         config: FinetuningConfig | None = None,
     ) -> keras.callbacks.History:
-        """Trains on 8 to 64 examples of each label.
+        """Trains on few examples, such as 8 to 64 of each label.
 
         First, the encoder learns from pairs of texts to move texts of the same
         label close together. Then a logistic regression becomes the output
@@ -154,7 +154,7 @@ class TokenClassifier(FinetunedModel):
     metrics = ("f1", "precision", "recall", "accuracy")
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
-        """Returns answers to lists of words, or (only entities) to strings."""
+        """Returns answers to lists of words, or to strings (only entities)."""
         rows = self._rows.read(x)
         (field,) = self._rows.spec.text_fields
         if rows and all(
@@ -205,9 +205,9 @@ class MultipleChoiceModel(FinetunedModel):
 class TextEmbedder(FinetunedModel):
     """Turns texts into vectors, and learns from texts of similar meaning.
 
-    It learns from pairs of similar texts, or from triplets: a text, a similar
-    text and a different text. With `loss="cosent"`, it learns from pairs whose
-    label is their similarity.
+    The model learns from pairs of similar texts, or from triplets: a text, a
+    similar text and a different text. With `loss="cosent"`, it learns from
+    pairs whose label is their similarity.
 
     Example:
         >>> model = keras_bert.TextEmbedder.from_pretrained("pretrained")
@@ -265,7 +265,7 @@ def load_finetuned(
     Raises:
         FileNotFoundError: If there is no checkpoint.
         InputError: If the files do not say what the task is, if they lack a
-            weight of the model, or if an argument does not fit.
+            weight of the model, or if an argument does not fit the task.
     """
     checkpoint = finetuned_checkpoint(path)
     kind, bert_config = read_kind(checkpoint, labels, text_fields, settings)

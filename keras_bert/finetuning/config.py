@@ -32,8 +32,8 @@ class AdaptationConfig(TrainConfig):
             learning_rate.
         layer_decay: The factor of the learning rate per layer (0.8 in ELECTRA).
             The top encoder block has the learning_rate times this number. Each
-            lower block has the rate of the block above times this number, and
-            so have the embeddings. With 1, all rates are the same.
+            lower block, and then the embeddings, have the rate of the block
+            above times this number. With 1, all rates are the same.
     """
 
     lora_rank: int = setting(0, minimum=0)
@@ -83,7 +83,7 @@ class DistillationConfig(TrainConfig):
             unlikely labels more weight.
         hidden_layer_map: Pairs of layers, such as 1:3,2:6: layer 1 of the
             network learns the hidden states of the teacher's layer 3, and layer
-            2 those of layer 6. Layer 0 is the embeddings.
+            2 learns from layer 6. Layer 0 is the embeddings.
         relation_layer_map: Pairs as in hidden_layer_map, such as 3:12. The
             network learns the relations of the layers' queries, keys and values
             (MiniLMv2). The widths may differ.
@@ -91,7 +91,7 @@ class DistillationConfig(TrainConfig):
             attention scores of the layers (TinyBERT); both networks must have
             the same number of heads.
         num_relation_heads: The number of heads into which the relations of both
-            networks are split; both widths must be multiples of it.
+            networks are split; both widths must be multiples of this number.
         output_weight: The factor of the losses that compare the outputs.
         hidden_weight: The factor of the losses that compare hidden states.
         relation_weight: The factor of the losses that compare relations.
@@ -175,7 +175,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         5e-05
     """
 
-    # A changed tokenizer is found by its settings and by the rows.
+    # The fingerprint of a run has the tokenizer's settings and the encoded
+    # rows, so it changes with the tokenizer.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     do_lower_case: bool | None = None

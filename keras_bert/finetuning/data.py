@@ -17,17 +17,17 @@ def as_rows(
     has_pairs: bool = True,
     has_lists: bool = True,
 ) -> list[Row]:
-    """Returns texts as rows; their labels may be in the data or beside them.
+    """Returns a dict for each row of the data, with its label if there is one.
 
     The data are a column of texts; a tuple of such columns; a list of tuples of
     texts; columns with names, as in a DataFrame; rows with named fields; or a
     `tf.data.Dataset`. A column is a list, an array or a series, as in pandas.
-    Texts without names get the `text_fields` as names. Without `has_pairs`, a
-    row cannot have two texts, and a list in a column is one value. Without
-    `has_lists`, a label cannot be a list, and the labels may even have the
-    shape (N, 1).
+    The labels are in the data or in `labels`. Texts without names get the
+    `text_fields` as names. Without `has_pairs`, a row cannot have two texts,
+    and a list in a column is one value. Without `has_lists`, a label cannot be
+    a list, and the labels may have the shape (N, 1).
 
-    Raises InputError for anything else.
+    Raises InputError for data or labels in another form.
     """
     if hasattr(data, "as_numpy_iterator"):
         if labels is not None:
@@ -80,7 +80,7 @@ def learn_labels(
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
     if the labels have several types, differ only in spaces, or are a matrix of
-    0 and 1. `are_tags` is as in `with_label_names`.
+    0s and 1s. `are_tags` is as in `with_label_names`.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -110,9 +110,9 @@ def with_label_names(
 ) -> list[Row]:
     """Returns rows in which integer and bool labels are strings: 1 becomes "1".
 
-    Raises InputError if no label has this name, or if the labels are a matrix
-    of 0s and 1s. With `are_tags`, each label is a list with one tag per word,
-    so it may be a list of 0s and 1s: these are then the names of tags.
+    Raises InputError if `labels` lacks such a name, or if the rows' labels are
+    a matrix of 0s and 1s. With `are_tags`, each label is a list with one tag
+    per word, so 0 and 1 may be the names of tags.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -196,7 +196,7 @@ def _checked_items(data: Any, text_fields: Sequence[str]) -> list:
 def _row(
     item: Any, text_fields: Sequence[str], has_pairs: bool, is_text: bool
 ) -> Any:
-    """Returns an item as a row, or unchanged if the kind must check it."""
+    """Returns an item as a dict, or unchanged if the kind must refuse it."""
     item = plain(item)
     if isinstance(item, Mapping):
         return item
@@ -213,7 +213,7 @@ def _row(
 
 
 def plain(value: Any) -> Any:
-    """Returns a value with NumPy arrays and scalars as Python values.
+    """Returns a value in which arrays and NumPy numbers are Python values.
 
     The names of fields become strings.
     """
@@ -228,7 +228,11 @@ def plain(value: Any) -> Any:
 
 
 def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
-    """Returns the features of a dataset's elements, and any labels."""
+    """Returns the features of a dataset's elements, and their labels or None.
+
+    A dataset is taken to be batched if the rank of its strings is at least
+    `rank`.
+    """
     import tensorflow as tf
 
     if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
@@ -238,7 +242,8 @@ def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
         )
     specs = tf.nest.flatten(dataset.element_spec)
     ranks = [x.shape.rank for x in specs if x.dtype == tf.string]
-    # A label without an axis belongs to one row, whose texts are a vector.
+    # A label without axes belongs to one row; a vector of strings is then its
+    # texts.
     has_batches = all(x.shape.rank != 0 for x in specs)
     if has_batches and ranks and None not in ranks and min(ranks) >= rank:
         dataset = dataset.unbatch()
@@ -282,7 +287,7 @@ def _check_is_no_matrix(rows: Sequence[Row]) -> None:
 
 
 def _leaves(label: Any, number: int) -> list[str | int]:
-    """Returns the single labels in a label, which may be a list."""
+    """Returns a label as a list of single labels; a label may be a list."""
     if isinstance(label, (list, tuple)):
         return [x for part in label for x in _leaves(part, number)]
     if not isinstance(label, (str, int)):  # such as None or NaN

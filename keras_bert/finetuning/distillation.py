@@ -1,8 +1,8 @@
-"""A network learns from a larger one that was fine-tuned on the same task.
+"""A network and a fine-tuned teacher -> a network that learns from the teacher.
 
 The logits are compared at a temperature (Hinton et al. 2015, arXiv 1503.02531)
 and hidden states by their mean squared error (Sun et al. 2019, arXiv
-1908.09355). If their sizes differ, a projection of the network's hidden states
+1908.09355). If the widths differ, a projection of the network's hidden states
 is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of the
 result. From the attention, the network learns the scores (Jiao et al.), or the
 relations of queries, keys and values, which need neither the same width nor the
@@ -41,7 +41,8 @@ from keras_bert.training.losses import (
 from keras_bert.training.objectives import Distillation, Objective
 
 Tensors = Mapping[str, tf.Tensor]
-# Of each part: the name of its outputs, what adds them, and their loss.
+# Part -> the prefix of its outputs, the function that adds them to a network,
+# and their loss.
 _PARTS: dict[str, tuple[str, Callable[..., keras.Model], Callable]] = {
     "hidden": ("hidden", with_hidden_states, soft_squared_error),
     "relation": ("relations", with_attention_relations, relation_divergence),
@@ -55,7 +56,10 @@ def check_distillation(
     bert_config: BertConfig,
     config: DistillationConfig,
 ) -> None:
-    """Raises InputError if the teacher does not fit, or is missing."""
+    """Raises InputError if the teacher does not fit.
+
+    Without a teacher, raises InputError if a setting needs a teacher.
+    """
     if not teacher:
         for name in DistillationConfig.__annotations__:
             if getattr(config, name) != getattr(DistillationConfig, name):
@@ -87,7 +91,7 @@ def check_distillation(
 
 
 def _common(kind: Kind) -> dict[str, Any]:
-    """Returns by name what the teacher and the task must have in common."""
+    """Returns the values that the teacher and the task must share, by name."""
     settings, tokens = kind.spec.settings, kind.tokenizer.settings
     # The ids of tokens follow from the vocabulary.
     added = tuple(x._replace(id=0) for x in tokens.added_tokens)
@@ -144,7 +148,7 @@ def _check_layers(
 
 
 def _reach(config: BertConfig, layer: int) -> tuple[str, int | None]:
-    """Returns in which direction and how far a token of a layer attends."""
+    """Returns the direction and the distance of a layer's attention."""
     is_local = (layer - 1) % config.global_attn_every_n_layers > 0
     return config.directionality, config.local_attention if is_local else None
 
@@ -155,7 +159,7 @@ def distill(
     kind: Kind,
     config: DistillationConfig,
 ) -> Distillation:
-    """Returns the network that learns from a checked teacher.
+    """Returns a network that learns from a checked teacher, and how it learns.
 
     The network shares the weights of `model`. For each trained output, such as
     `logits`, it has a second output, `soft_logits`, whose labels are the
@@ -184,7 +188,7 @@ def distill(
             soft_loss, weight=weight * config.output_weight
         )
     network = model
-    of_layers: dict[str, str] = {}  # our outputs and the teacher's
+    of_layers: dict[str, str] = {}  # our output -> the teacher's output
     for part, (prefix, add, loss) in _PARTS.items():
         layers = config.layer_map(part)
         if not layers:
@@ -251,9 +255,9 @@ def _check_outputs(
 
 
 def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:
-    """Returns weights: 1 for a row with a label, 0 for one that fills a batch.
+    """Returns 1 for each row with a label, 0 for a row that fills a batch.
 
-    They have the shape [B, 1, ...], with as many axes as `like`.
+    The result has the shape [B, 1, ...], with as many axes as `like`.
     """
     is_row = [
         tf.reduce_any(tf.reshape(w, [tf.shape(w)[0], -1]) > 0, axis=1)

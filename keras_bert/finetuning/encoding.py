@@ -1,12 +1,12 @@
-"""Encodes rows into files, which later runs with the same rows reuse.
+"""Rows -> examples in files, which later runs with the same rows reuse.
 
-The name of a file says what it was made from: the rows of its chunk, the kind
-with its settings, the tokenizer, and our code. So a run finds the files of an
-earlier run with the same input, even if that run was killed.
+The name of a file is a hash of what it was made from: the rows of its chunk,
+the kind with its settings, the tokenizer, and our code. So a run finds the
+files of an earlier run with the same input, even if that run was killed.
 
 A file holds the examples of one chunk of rows, as safetensors: the values of
 each tensor of `Examples`, such as `features/input_ids`, and the lengths of its
-rows if it is ragged. A checksum of four bytes follows.
+rows if the tensor is ragged. A checksum of four bytes follows.
 """
 
 import collections
@@ -38,8 +38,8 @@ from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
 
 Arrays = dict[str, np.ndarray]
-# TensorFlow encodes without Python's lock. Python's share of the work, a third
-# for short texts, keeps more threads from helping.
+# TensorFlow encodes without Python's lock. But Python does a third of the work
+# for short texts, so more threads would not help.
 _MAX_THREADS = 4
 _PICKLE = 5  # the protocol
 _GROUPS = ("features", "labels", "weights")
@@ -67,10 +67,10 @@ def encoded_folder(
 
 
 def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
-    """Encodes labeled rows in chunks, each into a file in the folder.
+    """Returns the examples of labeled rows; each chunk gets a file in a folder.
 
     A chunk that already has a file is not encoded again, unless the kind is
-    defined outside of this package: nobody knows what such a kind calls. Memory
+    defined outside of this package: our hash does not include its code. Memory
     holds a few chunks at a time; the examples are mapped from disk. Raises
     InputError if a row is wrong.
     """
@@ -132,7 +132,7 @@ def _to_bytes(examples: Examples) -> bytes:
 
 
 def read_arrays(path: Path) -> Arrays | None:
-    """Returns the arrays of a file; None if it is absent or damaged."""
+    """Returns the arrays of a file; None if the file is absent or damaged."""
     if not path.is_file():
         return None
     whole = path.read_bytes()
@@ -153,10 +153,10 @@ def _lengths(level: int, name: str) -> str:
 def _encode(
     kind: Kind, rows: NumberedRows, folder: Path, key: bytes | None
 ) -> Path:
-    """Returns the file of a chunk; makes it if it is missing or damaged.
+    """Returns the file of a chunk; writes it if it is missing or damaged.
 
-    Without a key, it makes the file anew. This file's name depends on what is
-    in it, so that other runs may share the folder.
+    Without a key, the file is always written. Its name is then a hash of its
+    content, so that other runs may share the folder.
     """
     if key is None:
         content = _to_bytes(_labeled(kind, rows))
@@ -180,7 +180,7 @@ def _labeled(kind: Kind, rows: NumberedRows) -> Examples:
 
 
 def _key(kind: Kind) -> bytes:
-    """Returns a hash of all that the encoding of a row depends on."""
+    """Returns a hash of everything that determines how a row is encoded."""
     package = Path(__file__).parents[1]
     parts = (package / "kinds", package / "text")
     sources = [file for part in parts for file in sorted(part.rglob("*.py"))]
@@ -198,10 +198,10 @@ def _key(kind: Kind) -> bytes:
 
 
 def _form(arrays: Arrays) -> dict[str, Any]:
-    """Returns what all files of a data set have in common.
+    """Returns what the arrays of all files of a data set must have in common.
 
-    The result has the dtype and the shape of a value for each array. For
-    choices, it also has the number of sequences per example; for texts in
+    For each array, this is the dtype and the shape without the first axis. For
+    choices, it is also the number of sequences per example; for texts in
     windows, the number of texts per example.
     """
     form: dict[str, Any] = {
@@ -230,9 +230,9 @@ def _check_agree(
 
 
 def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
-    """Joins the examples of files in a copy on disk.
+    """Returns the examples of several files, mapped from a joined copy on disk.
 
-    The copy is a file without a name in the folder, so it vanishes with the
+    The copy is in files without names in the folder, so it vanishes with the
     process.
     """
     num_rows = 0
@@ -275,8 +275,8 @@ def _map(
     size = file.tell() // (dtype.itemsize * int(np.prod(shape)))
     if not size:
         return np.zeros((0, *shape), dtype)
-    # TensorFlow takes only arrays that can be written to. Nothing writes to
-    # these, and with "c" nothing written would reach the file.
+    # TensorFlow takes only writable arrays. Nothing writes to these arrays, and
+    # with "c" (copy on write), nothing written would reach the file.
     return np.asarray(np.memmap(file, dtype, "c", shape=(size, *shape)))
 
 

@@ -1,4 +1,4 @@
-"""A model and rows -> the model's answers, and their score."""
+"""A model and rows -> the model's answers, and their metrics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ from keras_bert.training.objectives import Objective
 
 
 class Evaluation:
-    """Scores models on one set of rows, which are encoded once."""
+    """Computes the metrics of models on one set of rows, encoded once."""
 
     def __init__(self, kind: Kind, rows: Sequence[Row], *, batch_size: int):
         if not rows:
@@ -37,11 +37,11 @@ class Evaluation:
     def __call__(
         self, model: keras.Model, *, tune: bool = False
     ) -> tuple[list[Answer], dict[str, float]]:
-        """Returns the answers and their metrics, with the `loss`.
+        """Returns the answers and their metrics, including the `loss`.
 
         There is no loss if the kind makes no labels from the rows. With `tune`,
-        the kind first uses these rows to tune the weights that training leaves
-        alone.
+        the kind first tunes the weights that training does not change, such as
+        thresholds, on these rows.
         """
         kind = self._kind
         if self._predictor is None or self._predictor.model is not model:
@@ -55,10 +55,11 @@ class Evaluation:
 
 
 class Predictor:
-    """Computes the outputs of each example in batches, and the loss.
+    """Computes the outputs for each example in batches, and the loss.
 
-    It runs on the default device, outside of any strategy. In a run on a TPU,
-    this device is the CPU of the host, which takes batches of all shapes.
+    The network runs on the default device, outside of any strategy. In a run on
+    a TPU, this device is the CPU of the host, which takes batches of all
+    shapes.
     """
 
     def __init__(self, model: keras.Model, objectives: Mapping[str, Objective]):
@@ -70,11 +71,11 @@ class Predictor:
     def __call__(
         self, dataset: tf.data.Dataset, order: np.ndarray
     ) -> tuple[dict[str, list[np.ndarray]], float | None]:
-        """Returns outputs by name, an array per example in order, and the loss.
+        """Returns a list of arrays by output, one per example, and the loss.
 
-        The arguments are what `evaluation_batches` returns. Outputs with an
-        axis of tokens are as long as the padded batch of the example. The loss
-        is None if the examples have no labels.
+        The arguments are what `evaluation_batches` returns; the lists are in
+        the order of the examples. Outputs with an axis of tokens are as long as
+        the padded batch of the example. The loss is None without labels.
         """
         outputs: dict[str, list] = {
             name: [None] * len(order) for name in self.model.output

@@ -17,9 +17,9 @@ from keras_bert.kinds.text_kind import TextKind, text_preprocessor
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
 
-# The numbers of steps from the text without its words to the whole text. The
-# first number is enough for most networks; the next ones are tried while the
-# sum of the attributions is off by more than the tolerance.
+# The numbers of steps from a text of [MASK] to the whole text. The first number
+# is enough for most networks; the next numbers are tried while the sum of the
+# attributions is off by more than the tolerance.
 _NUM_STEPS = 64, 256, 1024
 _STEPS_AT_ONCE = 64
 _TOLERANCE = 0.01
@@ -31,20 +31,20 @@ _FOR, _AGAINST = "31, 119, 180", "230, 126, 34"
 class Explanation:
     """How much each token of a text moved the answer of a model.
 
-    A notebook shows it in colors: blue tokens speak for the label, or for a
-    larger number, and orange ones against it.
+    A notebook shows an explanation in colors: blue tokens speak for the label
+    or a larger number, and orange tokens speak against it.
 
     Attributes:
         row: The text or the texts, by field.
-        label: The explained label; None if the answer is a number.
+        label: The label that is explained; None if the answer is a number.
         score: The log-odds of the label, or the number before it is clipped to
             its range.
         baseline_score: The score of a text whose tokens are all [MASK].
         tokens: Dicts in text order, each with a `token`; its `field`; its
             `start` and `end`, in characters; and its `attribution`. The
             attributions add up to `score - baseline_score`.
-        truncated: Whether a text was too long; its end was not read and has no
-            tokens here.
+        truncated: Whether a text was too long. Then its end was not read, and
+            `tokens` lacks it.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -89,9 +89,9 @@ class Explanation:
         return f"<p><b>{of_label}{self.score:+.2f}</b></p>{''.join(parts)}"
 
     def _spans(self) -> list[tuple[str, int, int, float]]:
-        """Returns field, start, end and attribution of each part of a text.
+        """Returns (field, start, end, attribution) for each part of the texts.
 
-        Tokens that share a character are one part.
+        A part is a token, or several tokens that share a character.
         """
         spans: list[tuple[str, int, int, float]] = []
         for token in self.tokens:
@@ -109,12 +109,12 @@ class Explanation:
 def explain_row(
     model: keras.Model, kind: Kind, row: Row, label: str | None = None
 ) -> Explanation:
-    """Explains one answer by integrated gradients.
+    """Returns the explanation of one answer, by integrated gradients.
 
     The gradients of the score are added up along the straight line from the
     embeddings of a text whose tokens are all [MASK] to the embeddings of the
     text (Sundararajan et al. 2017, arXiv 1703.01365, equation 1). [CLS] and
-    [SEP] are the same in both, so the attributions of the tokens of the text
+    [SEP] are the same in both texts, so the attributions of the other tokens
     add up to the whole difference of the scores.
 
     Args:
@@ -197,8 +197,8 @@ def _locate(kind: TextKind, row: Row) -> list[dict[str, Any]]:
                 }
             )
         numbers.append(-tf.ragged.range([first], len(tokens) + 1))
-    # Negative numbers in place of ids: packed as the ids are, they show which
-    # tokens are read, and at which positions.
+    # Negative numbers are packed like ids. They show which tokens are read, and
+    # at which positions.
     preprocessor = text_preprocessor(kind.spec.settings, kind.tokenizer)
     packed = preprocessor.pack_ids(numbers)
     places = enumerate(packed.features["input_ids"][0].numpy())
@@ -212,7 +212,10 @@ def _integrate(
     mask_id: int,
     score: Callable[[tf.Tensor], tf.Tensor],
 ) -> tuple[list[float], list[float]]:
-    """Returns the attribution per position, and the first and last score."""
+    """Returns the attribution at each position, and the two scores.
+
+    The scores are of the text of [MASK] and of the whole text.
+    """
     embed = model.get_layer("embeddings")
     rest = keras.Model(
         [embed.output[0], model.input["input_mask"]], model.output["logits"]

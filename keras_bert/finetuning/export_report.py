@@ -31,7 +31,7 @@ def export_with_report(
     evaluation: Evaluation | None,
     calibration: Sequence[Row],
 ) -> Path:
-    """Exports as described in `FinetunedModel.export`; returns the folder."""
+    """Returns the folder of a new version; see `FinetunedModel.export`."""
 
     def network_of(config: ExportConfig) -> keras.Model:
         if (config.format, config.precision) == ("saved_model", "bfloat16"):

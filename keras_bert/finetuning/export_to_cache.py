@@ -20,22 +20,22 @@ _PACKAGE = Path(__file__).parent.parent
 def export_to_cache(
     checkpoint: str | Path, cache_dir: str | Path = "~/.cache/keras_bert"
 ) -> Path:
-    """Returns a folder with the model, for `serve` and `ServedModel`.
+    """Returns the folder of an exported model, for `serve` and `ServedModel`.
 
-    The first call for a checkpoint exports it; a later call only looks at the
-    sizes and the times of the files. If these have changed, or this package
-    has, the checkpoint is exported to another folder. Old folders stay; delete
-    them when no server needs them.
+    The first call for a checkpoint exports it; a later call only compares the
+    sizes and times of the files. If the checkpoint, this package or TensorFlow
+    has changed, the checkpoint is exported to another folder. Old folders stay;
+    delete them when no server needs them.
 
     Args:
         checkpoint: A model that `load_finetuned` loads, or a pre-trained
-            checkpoint. The latter is exported with the longest sequence that it
-            reads and with vectors of the length 1, as by `load_embedder`. A
-            folder of exported versions is returned as it is.
+            checkpoint. A pre-trained checkpoint is exported with the longest
+            sequence that it reads and with vectors of the length 1, as in
+            `load_embedder`. A folder of exported versions is returned as it is.
         cache_dir: The folder of the cache.
 
     Raises:
-        FileNotFoundError: If there is no checkpoint, or it lacks a file.
+        FileNotFoundError: If the checkpoint or one of its files is missing.
         InputError: If the model cannot be exported.
 
     Example:
@@ -53,7 +53,7 @@ def export_to_cache(
     exported = to_path(cache_dir) / f"{name}-{_fingerprint(source.folder)}"
     if not find_versions(exported):
         logging.info("Exporting %s to %s.", checkpoint, exported)
-        # These take seconds to import.
+        # These imports take seconds.
         from keras_bert.export.config import PretrainedExportConfig
         from keras_bert.export.pretrained import export_pretrained
         from keras_bert.finetuning.by_kind import load_finetuned
@@ -71,7 +71,7 @@ def export_to_cache(
 
 
 def _fingerprint(folder: Path) -> str:
-    """Returns a hash of all that an exported model depends on."""
+    """Returns a hash of everything that an exported model depends on."""
     sources = file_states(_PACKAGE).items()
     used = [
         file_states(modules_folder(folder) or folder),

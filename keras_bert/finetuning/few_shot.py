@@ -36,13 +36,13 @@ _VECTORS = "vectors"
 def contrast_and_solve(
     kind: Kind, start: Start, rows: Sequence[Row]
 ) -> tuple[keras.Model, Mapping[str, Any], keras.callbacks.History]:
-    """Trains the encoder on pairs of rows; solves for the output layer.
+    """Returns a few-shot classifier, facts about its training, and the history.
 
-    This is SetFit (Tunstall et al. 2022, arXiv 2209.11055, section 3) with two
-    changes: the pairs are all pairs of a batch, so that each text is encoded
-    once for many pairs, and the output layer is part of the network.
-
-    Returns the network, what is known about the training, and its history.
+    The encoder is trained on pairs of rows; then a regression becomes the
+    output layer. This is SetFit (Tunstall et al. 2022, arXiv 2209.11055,
+    section 3) with two changes: the pairs are all pairs of a batch, so that
+    each text is encoded once for many pairs, and the output layer is part of
+    the network.
     """
     if not start.checkpoint:
         raise InputError(
@@ -110,10 +110,11 @@ def contrast_and_solve(
 def _error_of_cosines(
     labels: tf.Tensor, vectors: tf.Tensor, weights: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the error of cosines: 1 is right for a shared label, else 0.
+    """Returns the squared error of the cosines of all pairs in a batch.
 
-    The mean squared error of the pairs that share a label weighs as much as the
-    mean squared error of the other pairs: SetFit draws equally many of both.
+    The cosine of two vectors should be 1 if their labels are the same, and
+    otherwise 0. The mean over the pairs with the same label and the mean over
+    the other pairs are added, because SetFit draws equally many of both.
     """
     unit = tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
     cosines = tf.matmul(unit, unit, transpose_b=True)
@@ -131,7 +132,7 @@ def _error_of_cosines(
 
 
 class _Contrast(Classification):
-    """Learns vectors that are near each other if their labels are the same."""
+    """A kind whose vectors move together if their labels are the same."""
 
     objectives = {_VECTORS: BatchObjective(_error_of_cosines)}
     batches_by_length = False
@@ -155,7 +156,7 @@ def _solve(
     solver = LogisticRegression(max_iter=1000, class_weight=class_weight)
     solved = solver.fit(vectors / scale, labels)
     kernel, bias = solved.coef_.T / scale, solved.intercept_
-    if len(bias) == 1:  # the logit of the second of two labels
+    if len(bias) == 1:  # two labels, of which only the second has a logit
         kernel = np.concatenate([-kernel, kernel], axis=1) / 2
         bias = np.concatenate([-bias, bias]) / 2
     return kernel, bias

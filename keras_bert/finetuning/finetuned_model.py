@@ -1,4 +1,4 @@
-"""A fine-tuned model, to make or load, train, ask, evaluate and export."""
+"""A fine-tuned model: how to make, train, ask, evaluate and export it."""
 
 import dataclasses
 import tempfile
@@ -42,7 +42,7 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
 
-# What to use instead of the arguments of Keras' `fit`, by their names.
+# An argument of Keras' `fit` -> what to use instead.
 _OF_KERAS = {
     "validation_split": "hold some rows out, and give them as validation_data",
     "class_weight": "give class_weights to from_pretrained, such as 'balanced'",
@@ -55,13 +55,13 @@ class FinetunedModel:
     """A network, and the kind of task that gives its numbers a meaning.
 
     A subclass, such as `TextClassifier`, makes a model of its kind from a
-    pre-trained checkpoint. `load_finetuned` returns one too.
+    pre-trained checkpoint. `load_finetuned` loads a fine-tuned model.
 
     The methods take texts as a list or another column of strings or, for a kind
     with two texts, as a list of tuples or a tuple of two columns. They also
     take rows with named fields: a list of dicts, a dict of lists, a DataFrame,
     or a data set from the library `datasets`. Such rows may contain their
-    labels, as `label`; a `tf.data.Dataset` of (text, label) contains them too.
+    labels, as `label`. So does a `tf.data.Dataset` of (text, label).
 
     Class attributes:
         kind_class: The kind of the models that `from_pretrained` makes.
@@ -75,8 +75,8 @@ class FinetunedModel:
         bert_config: The config of the encoder.
         training: What is known about the training: `task`, `data`,
             `checkpoint`, `num_train_examples`, `num_train_steps`, `config`,
-            `metrics` and, if it had one, the `teacher`; empty for a model that
-            was not trained.
+            `metrics` and, if there was a teacher, `teacher`; empty for a model
+            that was not trained.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -108,7 +108,7 @@ class FinetunedModel:
         rows: TaskRows | None = None,
         start: Start | None = None,
     ):
-        """If the network or the kind is None, pass `rows` and `start`."""
+        """Without a network or a kind, `rows` and `start` are needed."""
         if kind is not None:
             rows = rows or TaskRows(kind.spec)
             tokenizer = kind.tokenizer
@@ -238,10 +238,10 @@ class FinetunedModel:
         """Trains the model as `finetune` does, from its current weights.
 
         With validation data, the result is the model of the epoch with the best
-        first metric of `kind.spec`; without, the model of the last step. Ctrl-C
-        ends the training early and without an error: the result is the best
-        model so far if an epoch was evaluated, or else the model of the last
-        step.
+        first metric of `kind.spec`; without them, it is the model of the last
+        step. Ctrl-C ends the training early and without an error: the result is
+        the best model so far if an epoch was evaluated, or else the model of
+        the last step.
 
         Args:
             x: Texts or rows; see the class.
@@ -249,16 +249,16 @@ class FinetunedModel:
                 integers or booleans, which become strings. `Task` describes the
                 labels of each kind.
             validation_data: `(x, y)`, or rows with their labels.
-            epochs, batch_size, learning_rate: These replace the config's.
+            epochs, batch_size, learning_rate: Values that replace the config's.
             config: All other settings; see `FinetuningConfig`.
             callbacks: Keras callbacks, as in `finetune`.
             output_dir: A folder for the checkpoints, the history and `best/`,
-                the result. If the call is interrupted, the same call continues.
+                the result. If the call is interrupted, repeat it: it continues.
                 By default, nothing is kept.
             overwrite_output_dir: Whether to start over if output_dir already
                 contains a run.
-            of_keras: Other arguments of Keras' `fit`. They raise an InputError
-                that says what to use instead.
+            of_keras: Other arguments of Keras' `fit`. They raise InputError,
+                which says what to use instead.
 
         Returns:
             A Keras `History`: `history` maps each metric to a list with a value
@@ -309,7 +309,7 @@ class FinetunedModel:
         return history_of(history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
-        """Returns an answer to each text or row; ignores labels in them.
+        """Returns an answer to each text or row; ignores labels in the rows.
 
         A single string is refused, because it is not a list of texts.
         """
@@ -334,10 +334,10 @@ class FinetunedModel:
         *,
         top_k: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Sorts documents by their score with a query, best first.
+        """Returns documents by their score with a query, best first.
 
-        Returns, for each of the `top_k` best documents or for all, a dict with
-        its `index` in `documents`, its `score`, and the `document`.
+        Each result is a dict with the `index` in `documents`, the `score` and
+        the `document`. Without `top_k`, all documents are returned.
 
         Raises InputError if the model does not answer pairs with a score.
         """
@@ -363,7 +363,7 @@ class FinetunedModel:
     def explain(self, x: Any, label: str | None = None) -> Explanation:
         """Returns how much each token of one text or row moved the answer.
 
-        The `label` to explain is by default the most probable label. If the
+        By default, the `label` to explain is the most probable label. If the
         model has no labels, its number is explained. A notebook shows the
         `Explanation` in colors.
         """
@@ -377,7 +377,7 @@ class FinetunedModel:
     def evaluate(
         self, x: Any, y: Any = None, *, batch_size: int = 64
     ) -> dict[str, float]:
-        """Returns the metrics of the task and the loss, on labeled rows."""
+        """Returns the task's metrics and the loss on labeled rows."""
         rows = self._rows.read_labeled(x, y)
         evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
         return evaluation(self.model)[1]
@@ -396,16 +396,17 @@ class FinetunedModel:
         `export_finetuned`. For another format or precision, or with labeled
         `rows`, a report such as `export_dir/1.report.json` is written beside
         the folder. The report has the config, the `bytes` of all files and,
-        with rows, the `metrics` on them, each as a pair: this model's and the
-        exported model's. With the format auto, the report has the `measured_ms`
-        of all formats; but if the folder has earlier versions, their format is
-        used.
+        with rows, the `metrics` on these rows, each as a pair: this model's and
+        the exported model's. With the format auto, the report has the
+        `measured_ms` of all formats. But if the folder has earlier versions,
+        their format is used and nothing is measured.
 
         For OpenVINO's int8, `calibration` is about 300 texts of the training
         set, without labels, on which the ranges of the inputs are found.
         Returns the version's folder.
         """
-        # Before anything is written, because a row may be wrong.
+        # The rows are read before anything is written, because one may be
+        # wrong.
         evaluation = None
         if rows is not None:
             rows = self._rows.read_labeled(rows)
@@ -435,7 +436,10 @@ class FinetunedModel:
         write_model_card(output_dir, self.model, self.kind, self.bert_config)
 
     def _present_start(self, config: FinetuningConfig, folder: Path) -> Start:
-        """Returns the start of a training; writes the network to the folder."""
+        """Returns the start of a training from the current weights.
+
+        A network that exists is saved in the folder.
+        """
         start = dataclasses.replace(self._start, config=config)
         if self._model is None:
             return start
@@ -447,7 +451,7 @@ class FinetunedModel:
 
 
 def _check_class_weights(spec: TaskSpec, given: Mapping[str, Any]) -> None:
-    """Raises InputError if other labels would get weights by position."""
+    """Raises InputError if class weights by position are for other labels."""
     weights = getattr(spec.settings, "class_weights", "")
     by_position = weights and "=" not in weights and "balanced" not in weights
     if by_position and "class_weights" not in given:

@@ -1,4 +1,4 @@
-"""The folder of a fine-tuned model: its files, and what is read from them."""
+"""A folder of a fine-tuned model <-> its kind, network and training facts."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -112,7 +112,7 @@ def default_settings(
     bert_config: BertConfig,
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns default settings for a network and its checkpoint.
+    """Returns a kind's default settings for a network and its checkpoint.
 
     The `given` settings need no default.
     """
@@ -143,7 +143,7 @@ def is_finetuned(path: str | Path) -> bool:
 def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     """Returns the checkpoint of a fine-tuned model.
 
-    Raises InputError if there is none.
+    Raises InputError if the checkpoint is not a fine-tuned model.
     """
     if not path:
         raise InputError(
@@ -168,7 +168,7 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
 def sidecars(
     kind: Kind, bert_config: BertConfig, training: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Returns, by name, the text files beside the weights of a model."""
+    """Returns the text files beside a model's weights: name -> text."""
     return {
         "bert_config.json": bert_config.to_json(),
         "task.json": spec_to_json(kind.spec),
@@ -178,10 +178,10 @@ def sidecars(
 
 
 def read_training(folder: Path) -> dict[str, Any]:
-    """Returns `training.json` and the metrics that `finetune` wrote at its end.
+    """Returns the values of `training.json`, and the final metrics if known.
 
-    The metrics belong to the best checkpoint. Raises InputError if a file is
-    damaged.
+    `finetune` writes these metrics at its end, for the best checkpoint. Raises
+    InputError if a file is damaged.
     """
     training = read_json(folder / _TRAINING, is_needed=False)
     results = folder.parent / "eval_results.json"
@@ -199,9 +199,9 @@ def read_training(folder: Path) -> dict[str, Any]:
 def write_model_card(
     folder: Path, model: keras.Model, kind: Kind, bert_config: BertConfig
 ) -> dict[str, Any]:
-    """Writes the card of a trained model; returns what is known about it.
+    """Writes a model card; returns the facts about the model's training.
 
-    If `finetune` wrote no results, the metric is the best checkpoint's score.
+    If `finetune` wrote no metrics, the card has the best checkpoint's score.
     """
     training = read_training(folder)
     score = best_of(folder)["score"]
@@ -218,9 +218,9 @@ def origin_of(
     data: str | None = None,
     teacher: Any = None,
 ) -> dict[str, str | None]:
-    """Returns what `training.json` says about where a model comes from.
+    """Returns the task, data, checkpoint and teacher for `training.json`.
 
-    Folders are left out: they mean nothing on another machine.
+    Folders in the paths are left out: they mean nothing on another machine.
     """
     origin = {
         "task": _without_folders(task),
@@ -233,7 +233,7 @@ def origin_of(
 
 
 def _without_folders(name: Any) -> str | None:
-    """Returns the last part of a path; task names and hf:// keep their /."""
+    """Returns the last part of a path; a task name or hf:// URL stays whole."""
     if not name:
         return None
     is_path = ".py" in str(name) or Path(name).exists()

@@ -1,4 +1,4 @@
-"""The output layer of a checkpoint -> one with the labels in a task's order."""
+"""A checkpoint's output layer -> the same with labels in the task's order."""
 
 import re
 
@@ -12,7 +12,7 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import find_spec, has_spec
 
-# "LABEL_0" is what Hub models have if nobody named their labels.
+# A Hub model has labels such as "LABEL_0" if nobody named them.
 _NO_NAME = re.compile(r"(LABEL_)?\d+", re.IGNORECASE)
 
 
@@ -23,9 +23,9 @@ def label_places(
 
     Returns None if the checkpoint has the same labels in the same order, labels
     without names, or no output layer for the kind, or if there will be a new
-    output layer. Names may differ in case. If the labels of one side have no
-    names, as in LABEL_0 or 0, and there are equally many, the labels are taken
-    to be the same.
+    output layer. Names may differ in case. If one of the two has labels without
+    names, such as LABEL_0 or 0, and both have the same number of labels, the
+    labels are taken to be the same.
 
     Raises InputError if the checkpoint has other labels.
     """
@@ -40,7 +40,7 @@ def label_places(
         if len({*theirs} & {*ours}) == len(stored) == len(labels):
             places = [theirs.index(name) for name in ours]
             return None if places == sorted(places) else places
-    # The kind itself names some labels, which the checkpoint cannot name.
+    # The kind itself names the labels of some files, which have no names.
     has_no_names = stored == kind.hub.labels or any(
         all(map(_NO_NAME.fullmatch, names)) for names in (stored, labels)
     )
@@ -80,7 +80,7 @@ def reorder(
             continue
         values = np.array(weight)
         axes = [i for i, x in enumerate(values.shape) if x == len(places)]
-        if name == "kernel":  # [H, L], of which only the last are labels
+        if name == "kernel":  # [H, L]: only the last axis has labels
             axes = axes[-1:]
         if not axes:
             raise InputError(

@@ -69,7 +69,7 @@ def finetune(
     """Fine-tunes on a task, or resumes where an earlier call stopped.
 
     A call resumes only a run with the same rows, task, settings and initial
-    weights, and refuses to continue any other.
+    weights, and refuses to continue any other run.
 
     Args:
         task: A `Task`, or an argument of `get_task`: "glue/sst2", "my_task.py".
@@ -92,9 +92,9 @@ def finetune(
         config: The learning rate, batch size, epochs and so on.
         settings: Settings of the kind of task, such as `max_seq_length`, that
             replace the settings of the task.
-        cache_dir: A local folder for the encoded training set, which is read
-            from there in every epoch and by later runs; by default `encoded` in
-            output_dir. Several runs can share a folder, even at the same time.
+        cache_dir: A local folder for the encoded training set, which every
+            epoch and later runs read; by default, `encoded` in output_dir.
+            Several runs can share a folder, even at the same time.
         teacher: A fine-tuned model of the same task, whose outputs the network
             learns besides the labels; see the config's `distillation_weight`.
             Its vocabulary must have all pieces of the network's vocabulary.
@@ -104,7 +104,7 @@ def finetune(
             contains a run. Leave it out of a command that may be interrupted
             and repeated.
         callbacks: Keras callbacks, such as loggers. Their epoch is the interval
-            between two checkpoints, by default a pass over the training set;
+            between two checkpoints, by default one pass over the training set;
             see `keras_bert.training.callbacks`.
 
     Returns:
@@ -188,7 +188,7 @@ def finetune(
 
 
 def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
-    """Returns the rows of a split; raises InputError if it has none."""
+    """Returns the rows of a split; raises InputError if there are none."""
     rows = iter(task.read(data_dir, split))
     for first in rows:
         return itertools.chain([first], rows)
@@ -201,7 +201,7 @@ def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
 def _read_held_out(
     task: Task, data_dir: Path, splits: Iterable[str]
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Yields the rows of each split, except for a missing test set.
+    """Yields each split and its rows; skips a missing test set.
 
     The first of the `validation_splits` is required, even if it is a test set.
     """
@@ -223,8 +223,8 @@ def _settings_to_train(
 ) -> dict[str, Any]:
     """Returns the task's settings, and defaults that suit the checkpoint.
 
-    The `given` settings need no default. If the checkpoint is a model of this
-    kind, only its `inherited_settings` are used.
+    The `given` settings need no default. A checkpoint of the task's kind passes
+    on only its kind's `inherited_settings`.
     """
     kind = get_kind(task.kind)
     settings = dict(task.settings)
@@ -259,7 +259,7 @@ def _settings_to_evaluate(
             f"the task is {task.kind} {task.labels}; give a model of this task."
         )
     if not model.task:
-        # What the files of another library do not say, the task says.
+        # The task has the settings that the files of another library lack.
         hub = get_kind(spec.kind).hub
         return hub.read_settings(HubConfig(model), bert_config)
     fields, of_task = spec.text_fields, tuple(task.text_fields)

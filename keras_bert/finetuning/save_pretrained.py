@@ -1,4 +1,4 @@
-"""A Keras network, however it was trained -> a checkpoint folder."""
+"""A Keras network that any program trained -> a checkpoint folder."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.models.encoder import build_encoder
 
-# Parts of a network that do not say which kind of task it is for.
+# Parts of a network that do not show the kind of its task.
 _NO_KIND = POOLERS | {"masked_lm", "next_sentence", CRF.path}
-# Outputs may differ by the rounding of bfloat16; another network differs by
-# more.
+# The outputs of the same network may differ by the rounding of bfloat16. The
+# outputs of another network differ by more.
 _TOLERANCE = 0.05
 
 
@@ -149,7 +149,7 @@ def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:
             "known kind of task has as output; leave out text_fields, or "
             "import the file that defines your kind."
         )
-    # A kind of the user's own may be a subclass of the one that is meant.
+    # A kind of the user's own may be a subclass of the right kind.
     return min(kinds, key=lambda kind: len(kind.__mro__)).name
 
 
@@ -202,7 +202,7 @@ def _check_outputs(
 
 
 def _probe(name: str, rank: int, config: BertConfig) -> np.ndarray:
-    """Returns a test input: one row, or an example of two, with padding."""
+    """Returns two rows or examples of a test input, with padding."""
     if name in ("cls_positions", "num_windows"):
         # Each row is one sequence, and all rows are windows of one text.
         return np.full((2, *[2] * (rank - 2), 1), 2 * (name[0] == "n"), "int32")

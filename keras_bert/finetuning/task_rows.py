@@ -1,4 +1,4 @@
-"""A task, and texts in any common form -> rows of the task."""
+"""A task and texts in any common form -> the completed task and its rows."""
 
 import dataclasses
 import reprlib
@@ -19,16 +19,15 @@ class TaskRows:
 
     Attributes:
         spec: The task. Its labels may follow from the rows.
-        usual_fields: The names for texts without names, as long as the text
-            fields are unknown; None once the rows or the user have named the
-            fields.
+        usual_fields: The names for texts without names while the text fields
+            are unknown; None once the rows or the user have named the fields.
     """
 
     spec: TaskSpec
     usual_fields: tuple[str, ...] | None = None
 
     def read(self, x: Any, y: Any = None) -> list[Row]:
-        """Returns rows; does not check their labels."""
+        """Returns the texts and labels as rows, with unchecked labels."""
         return as_rows(
             x,
             y,
@@ -38,9 +37,9 @@ class TaskRows:
         )
 
     def read_labeled(self, x: Any, y: Any = None) -> list[Row]:
-        """Returns rows whose labels are names of labels, if the kind has some.
+        """Returns rows whose labels are names, if the kind has named labels.
 
-        Raises InputError if a label is something else.
+        Raises InputError if a label is not a name of the task's labels.
         """
         return self._with_names(self.read(x, y))
 
@@ -129,7 +128,7 @@ class TaskRows:
 
 
 def _is_label(rows: Sequence[Row], field: str) -> bool:
-    """Returns whether a field has the label of each of several rows."""
+    """Returns whether a field equals the label in all of several rows."""
     pairs = [
         (row.get(field), row.get("label"))
         for row in rows

@@ -47,13 +47,13 @@ from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import TrainingSetup
 
-# Each split and its rows; the splits are read one after the other.
+# Each split and its rows. One split at a time is read.
 HeldOut = Iterable[tuple[str, Sequence[Row]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a fine-tuning run starts from, and its settings.
+    """The initial weights and the settings of a fine-tuning run.
 
     Attributes:
         bert_config: The config of the encoder.
@@ -64,7 +64,7 @@ class Start:
             without a teacher.
         new_head: Whether the output layer starts from random weights even if
             the checkpoint has one.
-        origin: What `training.json` says about task, rows and weights.
+        origin: The task, data, checkpoint and teacher for `training.json`.
     """
 
     bert_config: BertConfig
@@ -88,7 +88,7 @@ class Start:
             self.config, self.bert_config, self.checkpoint
         )
         check_distillation(self.teacher, kind, self.bert_config, self.config)
-        if self.checkpoint:  # it checks the labels
+        if self.checkpoint:  # `label_places` checks the labels
             checkpoint = Checkpoint.of(self.checkpoint)
             label_places(kind, checkpoint, self.bert_config, self.new_head)
 
@@ -131,7 +131,7 @@ class Start:
 
 @dataclasses.dataclass(frozen=True)
 class FinetunedNetwork:
-    """A network, and what it was made with.
+    """A fine-tuned network with its kind and its evaluations.
 
     Attributes:
         model: The network.
@@ -157,11 +157,11 @@ def train_kind(
     starts_over: bool = False,
     ends_at_interrupt: bool = False,
 ) -> tuple[FinetunedNetwork, History]:
-    """Trains a network for a kind of task; keeps the result as `best/`.
+    """Returns a trained network and its history; writes the network to `best/`.
 
     The first held-out split chooses the best model by the first metric of the
-    task; without such a split, the result is the model of the last step. Only
-    the chief's model has the weights of the result.
+    task; without such a split, the result is the model of the last step. Of
+    several workers, only the chief returns the weights of the result.
 
     Everything that needs no rows is checked before the first row is read.
     """
@@ -220,7 +220,7 @@ def train_kind(
 def evaluations_of(
     kind: Kind, held_out: HeldOut, config: FinetuningConfig
 ) -> dict[str, Evaluation]:
-    """Returns an evaluation of each held-out split; encodes its rows."""
+    """Returns an evaluation for each held-out split, with encoded rows."""
     return {
         split: Evaluation(kind, rows, batch_size=config.eval_batch_size)
         for split, rows in held_out
@@ -238,7 +238,7 @@ def _setup(
 
     def build_model() -> keras.Model:
         model = start.initial_network(kind)
-        if not evaluations:  # then nothing is tuned for the new weights
+        if not evaluations:  # then no rows tune the values for the new weights
             kind.reset_tuned(model)
         return model
 
@@ -330,8 +330,8 @@ def _fingerprint(
 ) -> Fingerprint:
     """Returns the fingerprint of a run.
 
-    The training rows count as the network sees them, the validation rows
-    as they are read.
+    The hash of the training rows is computed after encoding, the hash of the
+    validation rows before it.
     """
     spec = dataclasses.asdict(kind.spec)
     digests = {
@@ -372,7 +372,7 @@ def _digest_of_examples(examples: Examples) -> str:
 def history_of(
     rows: Iterable[HistoryRow], model: keras.Model
 ) -> keras.callbacks.History:
-    """Returns the metrics of each epoch; training metrics are means over it."""
+    """Returns a Keras history; training metrics are means over each epoch."""
     history = keras.callbacks.History()
     history.set_model(model)
     history.on_train_begin()
