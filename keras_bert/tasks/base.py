@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A data set and the question it asks.
+    """A data set: how to read it, and what a model must answer.
 
     Attributes:
         kind: The kind of answer: "classification", one of `labels`;
@@ -27,15 +27,15 @@ class Task:
             two texts of a pair; for multiple choice a text and a list of
             endings; for token classification a list of words; for a span the
             question and the context; for embedding a text, a text of similar
-            meaning, and any number of texts of different meaning, of which a
-            row may leave out the last. The served model takes the same names.
+            meaning, and any number of texts of different meaning; a row may
+            leave out the last of these. The served model takes the same names.
         metrics: The names of the kind's metrics, most important first.
         read: A function of the data folder (a pathlib.Path, or a UPath for a
             URL) and a split. It returns or yields rows, each a dict with the
             text fields and "label", which a test set lacks. Training reads the
             rows anew, one after the other. The label depends on the kind. For
             classification, it is one of `labels`; for multilabel, a list of
-            these; for regression, a number; for multiple choice, the index of
+            labels; for regression, a number; for multiple choice, the index of
             the right ending, from 0, as a string; for token classification, a
             list with a label for each word; for a span, a list of answers, each
             a dict with "text" and "answer_start" (in characters), and an empty
@@ -105,7 +105,7 @@ class Task:
             )
 
     def training_rows(self, data_dir: str | Path, limit: int) -> list[Row]:
-        """Returns the first rows of the training split."""
+        """Returns the first `limit` rows of the training split."""
         rows = self.read(to_path(data_dir), "train")
         return list(itertools.islice(rows, limit))
 

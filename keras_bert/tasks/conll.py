@@ -11,7 +11,7 @@ from keras_bert.errors import InputError
 from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.readers import Reader, read_lines, reader
 
-# The number and the columns of each line.
+# The line number and the columns of each word.
 Sentence = list[tuple[int, list[str]]]
 
 

@@ -39,7 +39,7 @@ def _task(
 
 
 def _same(*names: str) -> dict[str, int | str]:
-    """Returns columns that have the names of the fields."""
+    """Returns columns that have the same names as their fields."""
     return {name: name for name in names}
 
 
@@ -118,7 +118,7 @@ TASKS = {
     "glue/ax": dataclasses.replace(
         _MNLI,
         metrics=("matthews", "accuracy"),
-        # The labels are not in the file whose predictions are submitted.
+        # Predictions are submitted for another file, which has no labels.
         read=readers.tsv(
             columns={x: x.title() for x in _MNLI_COLUMNS},
             test_columns=_MNLI_COLUMNS,

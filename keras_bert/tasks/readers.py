@@ -1,10 +1,10 @@
 """Readers of data files: functions that return the `read` of a `Task`.
 
-They yield one row after the other, so a file may be larger than the memory.
-Files of text are UTF-8 and may be compressed by gzip.
-`files` are the names of the splits' files: train="train.tsv",
-validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
-or validation have labels.
+The readers yield one row after the other, so a file may be larger than the
+memory. Text files are UTF-8 and may be compressed by gzip. `files` are the
+names of the splits' files: train="train.tsv", validation="dev.tsv",
+test="test.tsv". Only splits whose names begin with train or validation have
+labels.
 """
 
 import json
@@ -28,7 +28,7 @@ from keras_bert.tasks.base import Row
 
 Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
-# The numbers of lines, and their columns.
+# Pairs of a line number and the columns of the line.
 Table = Iterator[tuple[int, list[str]]]
 
 
@@ -40,7 +40,7 @@ def tsv(
     leave_out_broken: bool = False,
     **files: str,
 ) -> Reader:
-    """Reads tab-separated files without quotes, as GLUE has them.
+    """Returns a reader of tab-separated files without quotes, as in GLUE.
 
     A quote is a character of the text. But a field that begins and ends with
     a quote and has quotes inside, all of them doubled, was written by Excel:
@@ -51,8 +51,8 @@ def tsv(
     header. Splits without labels have the columns `test_columns`, if given.
     `header` says whether each file begins with a header; give it if all columns
     are numbers. With `header=False`, a file has a header only if a column is
-    given by its name. A blank line is skipped, unless a text is all that a line
-    has. A line with a wrong number of columns raises InputError. With
+    given by its name. A blank line is skipped, unless the file has only one
+    column. A line with a wrong number of columns raises InputError. With
     `leave_out_broken`, such lines of splits with labels are skipped, and the
     log counts them; a split without labels must keep its number of rows.
     """
@@ -76,11 +76,11 @@ def csv(
     header: bool | None = None,
     **files: str,
 ) -> Reader:
-    """Reads comma-separated files with quotes.
+    """Returns a reader of comma-separated files with quotes.
 
-    Semicolons or tabs may be between the columns instead of commas.
-    `columns` and `header` are as in `tsv`; without `columns`, the names of the
-    header are the fields.
+    Semicolons or tabs may separate the columns instead of commas. `columns` and
+    `header` are as in `tsv`; without `columns`, the names of the header are the
+    fields.
     """
     if not columns and header is False:
         raise InputError(
@@ -102,7 +102,7 @@ def csv(
 
 
 def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
-    """Reads files with a JSON object on each line.
+    """Returns a reader of files with a JSON object on each line.
 
     `columns` maps a field to its name in the objects; by default the names
     are the fields. Numbers and booleans become strings: 2 becomes "2", and
@@ -119,10 +119,11 @@ def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
 
 
 def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
-    """Reads Parquet files; `columns` maps a field to the name of its column.
+    """Returns a reader of Parquet files.
 
-    Values become strings as in `jsonl`; NaN counts as null. It needs the extra:
-    pip install 'keras-bert-tf[parquet]'.
+    `columns` maps a field to the name of its column. Values become strings as
+    in `jsonl`; NaN counts as null. The reader needs an extra: pip install
+    'keras-bert-tf[parquet]'.
     """
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
@@ -138,8 +139,8 @@ def reader(
     """Returns a reader that checks the file of a split and yields its rows.
 
     `rows` is called with the file and whether the split has labels. The reader
-    raises FileNotFoundError if the file is absent, and InputError if it has no
-    row.
+    raises FileNotFoundError if the file is absent, and InputError if the file
+    has no row.
     """
 
     def read(data_dir: Path, split: str) -> Iterator[Row]:
@@ -159,11 +160,11 @@ def reader(
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file without line breaks.
+    """Yields the lines of a UTF-8 file, without their line breaks.
 
     Raises InputError if the file is not UTF-8.
     """
-    # A line may have characters that other readers split at, such as U+2028.
+    # Other readers would also split a line at characters such as U+2028.
     with open_text(path, errors="strict", newline="\n") as lines:
         for line in check_line_ends(lines, path):
             yield line.removesuffix("\n").removesuffix("\r")
@@ -192,7 +193,10 @@ def json_rows(path: Path) -> Iterator[Row]:
 def _renamed(
     rows: Iterable[Row], path: Path, columns: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """Yields rows with the names of the fields; each column must be in one."""
+    """Yields rows under the names of the fields.
+
+    Raises InputError at the end if no row has one of the columns.
+    """
     missing = {*columns.values()}
     for row in rows:
         missing -= row.keys()
@@ -268,7 +272,7 @@ def _table_rows(
     header: bool,
     leave_out_broken: bool = False,
 ) -> Iterator[Row]:
-    """Yields the rows of numbered lines, which are split into columns."""
+    """Yields the row of each line of a table; skips blank lines."""
     names: list[str] = []
     if header or any(isinstance(x, str) for x in columns.values()):
         _, names = next(table, (0, []))

@@ -53,7 +53,7 @@ def get_task(name: str | Path) -> Task:
 
 
 def known_tasks() -> dict[str, Task]:
-    """Returns the tasks of all files in this folder by name."""
+    """Returns the tasks that the files in this folder define, by name."""
     tasks: dict[str, Task] = {}
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         imported = importlib.import_module(f"keras_bert.tasks.{module.name}")

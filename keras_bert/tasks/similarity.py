@@ -1,4 +1,4 @@
-"""How similar two sentences are: KorSTS, and tasks of sentence embeddings.
+"""Tasks about similar sentences: KorSTS, and tasks for sentence embeddings.
 
 KorSTS (Ham et al. 2020) has Korean sentences and numbers from 0 to 5.
 embedding/stsb and embedding/korsts have the pairs of glue/stsb (Cer et al.
@@ -6,10 +6,10 @@ embedding/stsb and embedding/korsts have the pairs of glue/stsb (Cer et al.
 
 embedding/nli trains on natural language inference: SNLI (Bowman et al. 2015)
 and MNLI (Williams et al. 2018) as triplets of a premise, a sentence that
-follows from it, and one that contradicts it. The development set of STS-B is
-the validation set. The data folder contains two folders. From `nli`, all files
-*.jsonl and *.jsonl.gz are read, with `premise`, `hypothesis` and `label` on
-each line. `glue/STS-B` is the official folder.
+follows from it, and a sentence that contradicts it. The development set of
+STS-B is the validation set. The data folder contains two folders. From `nli`,
+all files *.jsonl and *.jsonl.gz are read, with `premise`, `hypothesis` and
+`label` on each line. `glue/STS-B` is the official folder.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _STSB = glue.TASKS["glue/stsb"]
 
 
 def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
-    """Yields triplets of `nli` for training, rows of STS-B for other splits."""
+    """Yields triplets from `nli` for training, otherwise rows of STS-B."""
     folder = to_path(data_dir)
     if split != "train":
         return iter(_STSB.read(folder / "glue" / "STS-B", split))
@@ -62,10 +62,11 @@ def _rows(file: Path) -> Iterator[Row]:
 
 
 def _triplets(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yields a row for each entailment of a premise with a contradiction.
+    """Yields a row for each entailment of a premise that has a contradiction.
 
-    If a premise has fewer contradictions, they are used again. All premises are
-    in memory at once, because a premise may occur several times.
+    If a premise has fewer contradictions than entailments, they are used again.
+    All premises are in memory at once, because a premise may occur several
+    times.
     """
     premises: dict[str, dict[str, dict[str, None]]] = {}
     for row in rows:
@@ -87,7 +88,7 @@ _KORSTS = dataclasses.replace(
         columns=glue.SCORED_PAIR,
         train="sts-train.tsv",
         validation="sts-dev.tsv",
-        # The test set has its scores: it is evaluated here.
+        # The test set has scores, so it is evaluated too.
         validation_test="sts-test.tsv",
     ),
     validation_splits=("validation", "validation_test"),

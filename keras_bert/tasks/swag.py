@@ -17,7 +17,7 @@ _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
 def _row(columns: Row) -> Row:
-    """Puts the start of the endings, if the file has it, before each ending."""
+    """Returns a row; a common start of the endings precedes each ending."""
     start = f"{columns['start']} " if "start" in columns else ""
     row = {
         "context": columns["context"],
@@ -43,10 +43,10 @@ _read_swag_files = readers.csv(
 
 
 def _read_codah(data_dir: Path, split: str) -> Iterator[Row]:
-    """Splits CODAH's single file by a checksum of each text to continue.
+    """Yields the rows of a split; a checksum of the context chooses the split.
 
-    About a fifth is the validation set. All questions about the same text are
-    in the same split.
+    CODAH is a single file. About a fifth of it is the validation set. All rows
+    with the same context are in the same split.
     """
 
     def is_in_split(columns: Row) -> bool:

@@ -17,8 +17,9 @@ def read_tfds(
 ) -> Iterator[Row]:
     """Yields the rows of a split as `task.read` does, without network access.
 
-    Rows come one after the other from disk, unless the data set has `idx`, the
-    index of the row in the official file: then the rows are sorted in memory.
+    Rows are read one after the other from disk, unless the data set has `idx`,
+    the index of the row in the official file: then the rows are sorted in
+    memory.
 
     Args:
         task: The task, which names the fields and the labels of the rows.
@@ -73,7 +74,7 @@ def read_tfds(
 
 
 def _folder(name: str, data_dir: Path) -> Path:
-    """Returns the folder of the newest version."""
+    """Returns the folder of the newest prepared version of a data set."""
     infos = data_dir.glob(f"{name}/*.*.*/dataset_info.json")
     versions = {
         tuple(map(int, info.parent.name.split("."))): info.parent
@@ -89,7 +90,7 @@ def _folder(name: str, data_dir: Path) -> Path:
 
 
 def _label_names(task: Task, name: str, feature: Any) -> Any:
-    """Returns the task's names for the label ids; None without names."""
+    """Returns the names of the labels, in the order of ids; None if unnamed."""
     names = getattr(feature, "names", None)
     if names is None or set(names) == set(task.labels):
         return names
