@@ -27,7 +27,7 @@ def predict_files_with_beam(
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
 ) -> int:
-    """Answers the lines of files with Apache Beam, in any order.
+    """Writes the answers to the lines of files in any order, with Apache Beam.
 
     The answers are the same as with `predict_files`. One worker reads a file,
     and all workers answer its lines. First install the extra `beam`: pip
@@ -63,8 +63,8 @@ def predict_files_with_beam(
         runner does not report the number.
 
     Raises:
-        InputError: There is no such model or signature.
-        InputError: Apache Beam is not installed.
+        InputError: If there is no such model or signature, or if Apache Beam is
+            not installed.
     """
     beam = import_extra("apache_beam", "beam")
     check_is_no_csv(output_file)
@@ -102,7 +102,7 @@ def predict_files_with_beam(
 
 
 def _sum(counters: Iterable[Any]) -> int:
-    """Returns the sum of a runner's counters; some report only attempts."""
+    """Returns the sum of counters; some runners count only attempts."""
     counts = [
         counter.attempted if counter.committed is None else counter.committed
         for counter in counters
@@ -130,5 +130,5 @@ def _answer(
 
 @functools.lru_cache(1)
 def _load(folder: str, signature: str) -> ServedModel:
-    """Loads a model once per process, not once per thread."""
+    """Returns a model, which is loaded once per process."""
     return ServedModel(folder, signature)

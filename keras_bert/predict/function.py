@@ -60,7 +60,8 @@ class Function:
     def is_batched(self) -> bool:
         """Whether a row has the same answer in any batch, apart from padding.
 
-        This is so if the inputs are rows of strings, and the outputs are rows.
+        This is true if the inputs are rows of strings, and the outputs are
+        rows.
         """
         inputs = self.inputs.values()
         if not inputs or any(x.dtype != object for x in inputs):

@@ -21,7 +21,7 @@ def load_functions(
     signature: str | None = None,
     tokenizer: "ListTokenizer | None" = None,
 ) -> dict[str, Function]:
-    """Loads a model version, and returns its functions by signature name.
+    """Returns the functions of a model version, by signature name.
 
     A SavedModel has a function for every signature. A network in another format
     has functions for the signatures that take texts, or only for `signature`.

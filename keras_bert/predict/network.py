@@ -24,7 +24,7 @@ Run = Callable[[Arrays], Arrays]
 
 @dataclasses.dataclass
 class Network:
-    """Stands in for a `keras.Model` when a kind of task answers texts.
+    """A network with the parts of a `keras.Model` that a kind of task needs.
 
     Attributes:
         run: A function from input arrays to output arrays.
@@ -61,9 +61,9 @@ class Network:
 
 
 def load_network(version: Path) -> Network:
-    """Loads the network of a version.
+    """Returns the network of a version.
 
-    Raises InputError if its runtime is not installed, or its file is damaged.
+    Raises InputError if its runtime is not installed or its file is damaged.
     """
     model_format = versions.format_of(version)
     load = {
@@ -125,7 +125,7 @@ def _load_onnx(file: Path, precision: str) -> Run:
             file, options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:
-        # Its errors have no public base class.
+        # ONNX Runtime's errors have no public base class.
         if not type(error).__module__.startswith("onnxruntime"):
             raise
         raise _damaged(file, "an ONNX network") from error

@@ -1,6 +1,6 @@
-"""The folder of a network -> functions that read and answer in TensorFlow.
+"""The folder of a network -> functions that tokenize texts in TensorFlow.
 
-They answer as the SavedModel of the same model does, for every kind of task.
+The functions answer as a SavedModel of the model does, for every kind of task.
 """
 
 from pathlib import Path

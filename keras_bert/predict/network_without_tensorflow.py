@@ -1,7 +1,7 @@
-"""The folder of a network -> functions that read and answer in NumPy.
+"""The folder of a network -> functions that need no TensorFlow.
 
-The package `tokenizers` finds the ids. This works for the kinds in
-`kinds/answers.py`, without windows.
+The package `tokenizers` finds the ids, and NumPy computes the answers. This
+works for the kinds in `kinds/answers.py`, without windows.
 """
 
 import functools
@@ -57,10 +57,10 @@ def load(
 def _answerer(
     version: Path, tokenizer: ListTokenizer | None
 ) -> Callable[[str, list[str], Columns], dict[str, np.ndarray]]:
-    """Returns a function that answers the inputs of a signature.
+    """Returns a function that computes the outputs of any signature.
 
-    It takes the name of the signature, the names of the inputs in order, and
-    the inputs. It returns the outputs.
+    The function takes the name of the signature, the names of the inputs in
+    order, and the inputs.
     """
     assets = version / "assets"
     task = json.loads((assets / "task.json").read_text("utf-8"))
@@ -116,9 +116,11 @@ def _prompt(settings: Mapping[str, Any], signature: str) -> str:
 def _in_pieces(
     network: Network, rows: np.ndarray, lengths: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Returns the outputs [B, ...] for packed texts [B, C], in several calls.
+    """Returns the outputs [B, ...] for packed texts [B, C].
 
-    `lengths` is the length of the longest text in each row, [B].
+    The network is called several times, to bound the tokens per call.
+
+    `lengths` has the length of the longest text in each row, [B].
     """
     order = np.argsort(-lengths, kind="stable")
     sizes = lengths[order] * rows.shape[1]

@@ -16,8 +16,8 @@ from keras_bert.predict.request_lines import RequestLine
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.progress import Progress
 
-# The number of lines that are sorted by length together. If a run is killed,
-# it loses the answers to at most this many lines.
+# The number of lines that are sorted by length together. A run that is killed
+# loses the answers to at most this many lines.
 LINES_PER_CHUNK = 1024
 
 
@@ -28,7 +28,7 @@ def predict_files(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Answers the lines of files in order, and writes JSON lines.
+    """Writes the answers to the lines of files as JSON lines, in order.
 
     A line is a JSON object with the inputs of the model, or the inputs
     separated by tabs, or simply the text if the model takes one text. A file
@@ -89,7 +89,7 @@ def predict_lines(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Answers lines of text in order, and writes JSON lines.
+    """Writes the answers to lines of text as JSON lines, in order.
 
     The lines are as in `predict_files`, but have no header. Returns the number
     of lines that could not be read. Raises InputError as `predict_files` does,

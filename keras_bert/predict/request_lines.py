@@ -64,7 +64,7 @@ def read_request_files(
 
     A first line with the names of all `inputs` is a header. Raises OSError if a
     file cannot be opened, and InputError if a file is damaged or a CSV file
-    lacks one of these columns.
+    lacks a column of the `inputs`.
     """
     for file in files:
         if csv_files.is_csv(file):
@@ -79,8 +79,8 @@ def read_request_lines(
 ) -> Iterator[RequestLine]:
     """Yields the lines of one file, without its header.
 
-    A first line with the names of all `inputs` is a header; without inputs, no
-    line is. Raises InputError if the first line is nearly a header.
+    A first line with the names of all `inputs` is a header; without inputs,
+    there is no header. Raises InputError if the first line is nearly a header.
     """
     columns: tuple[str, ...] = ()
     for number, text in enumerate(check_line_ends(lines, file), 1):
@@ -145,8 +145,8 @@ def answer_lines(
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns each request with its answer, and the number of wrong lines.
 
-    For a line that cannot be read, the answer has its `error`, its line number
-    and its file, if any.
+    For a line that cannot be read, the result has the `error`, the number of
+    the line and the file, if any.
     """
     requests, answers = {}, {}
     for place, line in enumerate(lines):
@@ -165,7 +165,7 @@ def answer_lines(
 def with_answer(
     row: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns one dict with the fields of a row and of its answer.
+    """Returns one dict with the fields of a row and of the row's answer.
 
     If both have a field NAME, the answer's field becomes `predicted_NAME`.
     """
@@ -220,7 +220,7 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Returns the JSON object in a text, or None if the text is not one."""
+    """Returns the JSON object in a text; None if the text is no such object."""
     if not text.lstrip().startswith("{"):
         return None
     try:

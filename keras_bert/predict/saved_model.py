@@ -14,17 +14,17 @@ from tensorflow.core.protobuf import saved_model_pb2
 from keras_bert.errors import InputError
 from keras_bert.predict.function import Columns, Function, Spec
 
-# Matches lines of an error that say where an operation was defined, but not
-# what is wrong.
+# Matches the lines of an error that say where an operation was defined. They do
+# not say what is wrong.
 _PLACE = re.compile(
     r"Graph execution error|Detected at node|<stack traces|\s+File |\s*$"
 )
 
 
 def load_saved_model(folder: Path) -> dict[str, Function]:
-    """Loads a SavedModel, and returns its functions by signature name.
+    """Returns the functions of a SavedModel, by signature name.
 
-    Raises InputError if it has an operation that is not installed.
+    Raises InputError if the model has an operation that is not installed.
     """
     with contextlib.suppress(ModuleNotFoundError):
         import tensorflow_text  # noqa: F401  (registers its operations)
@@ -55,7 +55,7 @@ def _function(model: Any, signature: str, definition: Any) -> Function:
     outputs = _to_specs(function.structured_outputs)
 
     def call(columns: Columns) -> dict[str, np.ndarray]:
-        # `model` is used here because its variables live only as long as it.
+        # The function holds `model`, whose variables would vanish with it.
         arrays = ask(model.signatures[signature], columns, inputs)
         return {name: arrays[name] for name in outputs}
 
@@ -72,7 +72,7 @@ def _to_specs(tensors: Mapping[str, tf.TensorSpec]) -> dict[str, Spec]:
 
 
 def to_spec(tensor: tf.TensorSpec) -> Spec:
-    """Returns the dtype and shape of an array that can become a tensor."""
+    """Returns the dtype and shape of the arrays that fit a tensor's spec."""
     rank = tensor.shape.rank
     shape = None if rank is None else tuple(tensor.shape.as_list())
     return Spec(np.dtype(tensor.dtype.as_numpy_dtype), shape)
@@ -81,7 +81,7 @@ def to_spec(tensor: tf.TensorSpec) -> Spec:
 def ask(
     function: Callable, columns: Columns, inputs: Iterable[str]
 ) -> dict[str, np.ndarray]:
-    """Calls a TensorFlow function on arrays, and returns arrays by name.
+    """Returns the outputs of a TensorFlow function for arrays, by name.
 
     Raises InputError if the function cannot read the columns.
     """

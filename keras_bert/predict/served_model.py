@@ -68,7 +68,7 @@ class ServedModel:
         """Returns the inputs of a request, without any other keys.
 
         Raises InputError if an input is missing or wrong. The message calls the
-        request by `place`, such as "request 1".
+        request `place`, such as "request 1".
         """
         if isinstance(request, str) and len(self.inputs) == 1:
             request = dict.fromkeys(self.inputs, request)
@@ -171,7 +171,7 @@ class ServedModel:
 
 
 def find_model(model_dir: str | Path, signature: str) -> tuple[Path, dict]:
-    """Returns the folder of the highest version, and its description.
+    """Returns the folder of the highest version, and its `model.json`.
 
     Raises InputError if there is no such model, or no such signature.
     """
@@ -192,7 +192,7 @@ def find_model(model_dir: str | Path, signature: str) -> tuple[Path, dict]:
 
 
 def check_no_nan(outputs: Mapping[str, np.ndarray], model: Any) -> None:
-    """Raises InputError if one of the outputs is not a number."""
+    """Raises InputError if an output contains NaN."""
     for name, values in outputs.items():
         if values.dtype.kind == "f" and np.isnan(values).any():
             raise InputError(
@@ -203,9 +203,10 @@ def check_no_nan(outputs: Mapping[str, np.ndarray], model: Any) -> None:
 
 
 def _is_padding(fields: Mapping[str, Any]) -> bool:
-    """Returns whether all strings of an object are empty.
+    """Returns whether a part of an answer is padding.
 
-    An object without a string is padding if all its numbers are 0.
+    A part with strings is padding if all its strings are empty. A part without
+    strings is padding if all its numbers are 0.
     """
     values = [v[0] if isinstance(v, list) else v for v in fields.values()]
     return not any([x for x in values if isinstance(x, str)] or values)

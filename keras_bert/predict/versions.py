@@ -47,13 +47,14 @@ def new_version(
 ) -> Iterator[NewVersion]:
     """Yields a folder to fill, which becomes the next free version.
 
-    The version gets checksums of all files but the card, which may be edited.
-    Other processes may write versions at the same time. If the block raises,
-    the folder is removed. If the process is killed, a folder `.partial-*`
-    remains (on a store, a marked folder). No server takes it for a version.
+    The version gets checksums of all files except the model card, which may be
+    edited. Other processes may write versions at the same time. If the block
+    raises, the folder is removed. If the process is killed, a folder
+    `.partial-*` remains (on a store, a marked folder). No server loads this
+    folder.
 
     Raises InputError if there are versions of another format: TensorFlow
-    Serving would try to load the newest one.
+    Serving would try to load the newest version.
     """
     model_dir = to_path(model_dir)
     for folder in find_versions(model_dir).values():
@@ -138,7 +139,7 @@ def _upload(source: Path, target: Path) -> bool:
 
 
 def _rename(source: Path, target: Path) -> bool:
-    """Renames a folder, and returns whether the new name was free."""
+    """Renames a folder; returns False if the new name is not free."""
     if target.exists():
         return False
     try:
