@@ -73,7 +73,7 @@ class App:
         """Returns the response to a request; an exception becomes an error."""
         method = request.method
         route, names = self._routes.find(method, request.scope["path"])
-        # Holds only names that the server knows, not what a client wrote.
+        # The record has only names that the server knows, no text of a client.
         record: dict[str, Any] = {"route": route.name, "model": ""}
         request.scope.update(path_params=names, record=record)
         start = time.monotonic()
@@ -106,8 +106,8 @@ class App:
             return
         given = dict(request.scope["headers"]).get(b"authorization", b"")
         scheme, _, key = given.partition(b" ")
-        # In constant time: the duration must not show how much of the key is
-        # right.
+        # The comparison takes constant time, so that its duration does not show
+        # how much of the key is right.
         is_right = hmac.compare_digest(key.strip(), self._api_key.encode())
         if scheme.lower() != b"bearer" or not is_right:
             raise Refusal(
@@ -120,7 +120,7 @@ class App:
     async def _compute(
         self, request: Request, route: Route, record: dict[str, Any]
     ) -> str:
-        """Returns the JSON that a model answers to the body of a request."""
+        """Returns a model's answer to the body of a request, as JSON."""
         state, number = self.state, None
         is_in_path = bool(request.path_params)
         if is_in_path:
@@ -163,7 +163,7 @@ class App:
         return join_rows(call.function, answered)
 
     async def _run(self, size: int, function: Callable, *args: Any) -> Any:
-        """Calls a function; if the size is large, in a thread."""
+        """Returns a function's result; a thread runs it if `size` is large."""
         if size < _LARGE:
             return function(*args)
         loop = asyncio.get_running_loop()
@@ -200,9 +200,9 @@ class App:
 async def _unless_client_leaves(
     request: Request, answer: asyncio.Future[Any]
 ) -> Any:
-    """Awaits an answer; if the client leaves, raises ClientDisconnect.
+    """Returns the answer of a future, unless the client leaves first.
 
-    The future is then cancelled.
+    In that case, it cancels the future and raises ClientDisconnect.
     """
 
     async def client_leaves() -> None:

@@ -17,7 +17,7 @@ Answers = list[Answered | BaseException]
 
 @dataclasses.dataclass(eq=False)
 class _Request:
-    """A request with waiting parts; the last of `parts` is answered next."""
+    """A request with waiting parts, of which the last is answered next."""
 
     parts: list[Rows]
     num_parts: int
@@ -46,7 +46,7 @@ class Batcher:
         self._requests: list[_Request] = []
 
     def answer(self, parts: Iterable[Rows]) -> asyncio.Future[Answers]:
-        """Returns a future: the answers to all parts, in order of completion.
+        """Returns a future of the answers to all parts, in order of completion.
 
         If a function raises an error, the error is the answer to its part. If
         the future is cancelled, no further part is answered.
@@ -87,10 +87,13 @@ class Batcher:
         self._begin_calls()
 
     def _next_call(self) -> _Batch:
-        """Takes the requests and parts of the next call; none if none wait."""
+        """Removes and returns the parts of the next call, with their requests.
+
+        The result is empty if no part waits.
+        """
         batch: _Batch = []
         queue, num_rows, num_bytes = None, 0, 0
-        # The requests that do not fit come first in the next call.
+        # The requests that do not fit into this call come first in the next.
         turns, left = [x for x in self._requests if not x.answer.done()], []
         for request in turns:
             rows = request.parts[-1]
@@ -137,7 +140,7 @@ def _answers(batch: Sequence[Rows]) -> Answers:
 
 
 def _split(outputs: Columns, sizes: list[int]) -> list[Columns]:
-    """Splits the outputs of a call into the outputs of each request."""
+    """Returns the outputs of each request, from the outputs of their call."""
     if any(len(x) != sum(sizes) for x in outputs.values()):
         raise ValueError("The model did not return one output for each row.")
     ends = np.cumsum(sizes)

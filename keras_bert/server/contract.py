@@ -49,7 +49,7 @@ class Contract(NamedTuple):
             GET function takes the request and the `ServerState`, and returns
             JSON or a response. A POST function takes the body and the
             `Servable`, and returns a `Call`. `{model}` in a path is the name of
-            a model. In other paths, the field "model" of the body is the name.
+            a model. For other paths, the body's field "model" is the name.
         write_error: A function that returns the JSON value of an error.
         checks_bodies: Whether a body must fit its schema in openapi.json.
         needs_key: Whether a client must have the key, if there is one.

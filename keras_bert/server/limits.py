@@ -28,7 +28,7 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
-        """Yields the body of a request, and counts its bytes until the end."""
+        """Yields a request's body; its bytes count until the block ends."""
         seconds = self._config.client_seconds
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
@@ -58,7 +58,7 @@ class Limits:
 
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
-        """Counts the texts of a request as waiting, and yields their number."""
+        """Yields the number of texts; they count as waiting in the block."""
         config = self._config
         size = num_rows(columns) * reads_per_row(columns)
         if size > config.max_texts:
@@ -82,7 +82,10 @@ class Limits:
             self.waiting_texts -= size
 
     def _take(self, num_bytes: int, size: int) -> None:
-        """Counts `num_bytes` bytes of a body, which now has `size` bytes."""
+        """Counts `num_bytes` new bytes of a body of `size` bytes.
+
+        Raises Refusal if the body or all bodies are too large.
+        """
         if size > self._config.max_body_bytes:
             raise Refusal(
                 f"The body is larger than {self._config.max_body_bytes} bytes "
@@ -112,9 +115,9 @@ class Limits:
 
 
 def _has_room(waiting: int, size: int, limit: int) -> bool:
-    """Returns whether a request of this size may wait, beside others.
+    """Returns whether there is room for a request of this size.
 
-    It may take half of the room that is left, so that large requests leave room
-    for small requests.
+    If other requests wait, it may take half of the room that is left, so that
+    large requests leave room for small requests.
     """
     return size <= (limit - waiting) // (2 if waiting else 1)

@@ -75,7 +75,10 @@ class Metrics:
     def count_answer(
         self, model: str, signature: str, submitted: float, part: Answered
     ) -> None:
-        """Counts an answered part of a request that came at `submitted`."""
+        """Records the waiting time, batch and tokens of an answered part.
+
+        `submitted` is the time at which the rows of the request were submitted.
+        """
         observe = functools.partial(self._observe, model=model, of=signature)
         waited = part.begin - submitted
         observe("queue_seconds", values=[waited] * len(part.places))

@@ -2,7 +2,7 @@
 
 
 class Refusal(Exception):
-    """Ends a request with a sentence and a status for the client.
+    """An exception that ends a request: a message and a status for the client.
 
     Attributes:
         sentence: The message: what was wrong, what was expected, what to do.

@@ -17,7 +17,7 @@ from keras_bert.server.refusal import Refusal
 
 OPENAPI = (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
 # The path is as in TensorFlow Serving, whose versions are integers of 64 bits.
-# TensorFlow Serving has no model with a slash in its name.
+# NAMES is replaced by our models, because their names may contain slashes.
 _MODEL = (
     r"(?P<model>NAMES[^/:]+)"
     r"(/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
@@ -34,7 +34,7 @@ class Route(NamedTuple):
         name: The route's name in the log and in the metrics; "" for no route.
         answer: The contract's entry for the route; None for no route.
         needs_key: Whether a client must have the key, if there is one.
-        schema: The JSON schema of a request's body.
+        schema: The JSON schema of a request's body; None for any body.
     """
 
     contract: Contract = Contract({})
@@ -74,7 +74,7 @@ class Routes:
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """Returns the route of a request, and the names in its path.
 
-        HEAD has the routes of GET.
+        The method HEAD has the routes of GET.
         """
         method = "GET" if method == "HEAD" else method
         routes = self._exact.get(path, {})
@@ -83,7 +83,8 @@ class Routes:
         for of_method, matcher, route in self._patterns:
             if of_method == method and (match := matcher.fullmatch(path)):
                 return route, match.groupdict()
-        # The path may have other methods; their contract writes the error.
+        # The path may have routes for other methods; their contract writes the
+        # error.
         return next((Route(x.contract) for x in routes.values()), Route()), {}
 
     def check(

@@ -9,7 +9,7 @@ from keras_bert.predict.function import Columns, Function
 from keras_bert.server.refusal import Refusal
 
 # The largest size of the strings in a call, in bytes: about 500 tokens of
-# English. A single row may have more. A call delays the calls after it.
+# English. A single row may be larger. A long call would delay the next calls.
 BYTES_PER_CALL = 2048
 # A part of a request leaves room for other requests in its call.
 BYTES_PER_PART = BYTES_PER_CALL // 2
@@ -19,13 +19,13 @@ class Rows(NamedTuple):
     """Some rows of a request.
 
     Attributes:
-        function: The function that answers the rows, together with rows of
-            other requests in the queue.
+        function: The function that answers the rows. A call may also have rows
+            of other requests in the queue.
         places: The indices of the rows in the request.
         columns: The values of the rows, by name.
         num_bytes: The size of the strings in the rows, in bytes.
-        queue: The queue of the rows; a call may answer all rows of a queue
-            together. None if these rows are answered alone.
+        queue: The queue of the rows. One call may answer rows of several
+            requests in a queue. None if these rows are answered alone.
     """
 
     function: Callable[[Columns], Columns]
@@ -41,10 +41,10 @@ class Answered(NamedTuple):
     Attributes:
         places: The indices of the rows in the request.
         outputs: The outputs of the model, by name.
-        begin: The time at which the model began.
-        batch: The seconds that the call took, and its number of rows. Of the
-            requests that share a call, only the first has them; the others have
-            None.
+        begin: The time at which the call began.
+        batch: The seconds that the call took, and the number of its rows. If
+            several requests share a call, only the first request has this pair;
+            it is None for the others.
     """
 
     places: np.ndarray
@@ -105,7 +105,7 @@ def join_rows(function: Function, answered: list[Answered]) -> Columns:
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
-    """Joins rows of different widths; "" or 0 pads the narrower rows."""
+    """Returns joined rows of different widths; "" or 0 pads narrower rows."""
     shape = np.max([x.shape[1:] for x in arrays], axis=0, initial=0)
     padded = []
     for array in arrays:
@@ -116,9 +116,10 @@ def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _cut(outputs: Columns) -> dict[str, np.ndarray]:
-    """Drops the last columns that are padding in all outputs of the same width.
+    """Returns outputs without the last columns that are only padding.
 
-    There are such columns if the batch had wider rows of another request.
+    There are such columns if the batch had wider rows of another request. A
+    column stays if it is used in any output of the same width.
     """
     used: dict[int, int] = {}
     for array in outputs.values():
@@ -131,7 +132,7 @@ def _cut(outputs: Columns) -> dict[str, np.ndarray]:
 
 
 def num_rows(columns: Columns) -> int:
-    """Returns how many rows a request has; a value without rows is one row."""
+    """Returns the number of rows of a request; a scalar input is one row."""
     return max(x.shape[0] if x.ndim else 1 for x in columns.values())
 
 

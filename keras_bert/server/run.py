@@ -1,4 +1,4 @@
-"""Serves models until the process is told to end."""
+"""Folders of models -> an HTTP server, until the process gets a signal."""
 
 import functools
 import signal
@@ -116,7 +116,7 @@ def load_models(
 
 
 class _Server(uvicorn.Server):
-    """A server that, at its end, first says that it is not ready.
+    """A server that first says that it is not ready when it must end.
 
     After `drain_seconds`, it takes no new connections, and answers the requests
     that have begun.
@@ -140,7 +140,7 @@ class _Server(uvicorn.Server):
         self._drain_seconds = config.drain_seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins to end; unlike in uvicorn, the signal is not raised again."""
+        """Begins to end the server; the signal is not raised again."""
         if self._app.state.is_stopping and sig == signal.SIGINT:
             self.force_exit = True  # the second Ctrl-C
         self._app.state.is_stopping = True

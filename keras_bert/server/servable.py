@@ -12,7 +12,8 @@ from keras_bert.predict.versions import read_description
 from keras_bert.server.contracts import tokenization
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# This text fills most of a sequence. The first answer of a model takes seconds.
+# The text of the first request, which fills most of a sequence. The first
+# answer of a model takes seconds.
 _WARM_UP_TEXT = b"warm up " * 60
 
 
@@ -22,8 +23,8 @@ class Servable:
     Attributes:
         signatures: The `Function` of each signature, by name.
         description: The content of `assets/model.json`; empty if there is none.
-        pieces: A `Function` that finds the word pieces of texts; None if
-            the folder has no vocabulary.
+        pieces: A `Function` that finds the word pieces of texts; None if the
+            tokenizer cannot be loaded without TensorFlow.
         special_pieces: The JSON of the special tokens before and after a text.
     """
 

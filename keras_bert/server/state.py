@@ -1,4 +1,4 @@
-"""The models, limits and counters that the routes of a server share."""
+"""A server's models and config -> the state that its routes share."""
 
 import time
 
@@ -35,7 +35,10 @@ class ServerState:
     def model_in_path(
         self, request: Request
     ) -> tuple[ModelVersions, int | None]:
-        """Returns the model in the path, and its version's number or None."""
+        """Returns the model in the path, and the number of the version.
+
+        The number is None if the path names no version.
+        """
         names = request.path_params
         model = self.models.get(names["model"])
         number = int(names["version"]) if names["version"] else None
@@ -48,8 +51,8 @@ class ServerState:
     def model_named(self, request: Request, name: object) -> ModelVersions:
         """Returns the model of this name.
 
-        If the name is None, it is the `model` in the URL's query. If there is
-        none either, the server's only model is returned.
+        If the name is None, the `model` in the URL's query is the name. If the
+        query has no name either, the server's only model is returned.
         """
         if name is None:
             name = request.query_params.get("model")

@@ -19,7 +19,7 @@ from keras_bert.predict.versions import (
 from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
 
-_MAX_ENDED = 10  # how many versions that ended keep their status
+_MAX_ENDED = 10  # the number of ended versions that keep their status
 
 
 @dataclasses.dataclass
@@ -44,8 +44,8 @@ class Version:
 class ModelVersions:
     """The newest version in a folder, and the versions that have a label.
 
-    `poll` loads new versions from the folder. A version stays in memory until
-    the last request in its `use` block has ended.
+    `poll` loads new versions from the folder. A replaced version stays in
+    memory until the last `use` block with this version ends.
 
     Attributes:
         failed_polls: The number of polls that have failed since the last poll
@@ -130,7 +130,7 @@ class ModelVersions:
         return sorted(versions, key=lambda version: -version.number)
 
     def is_ready(self) -> bool:
-        """Returns whether at least one and all labeled versions are loaded."""
+        """Returns whether a version and all labeled versions are loaded."""
         loaded = self._loaded()
         return bool(loaded) and loaded.keys() >= set(self.labels.values())
 
@@ -179,11 +179,11 @@ class ModelVersions:
         }
 
     def _is_loaded(self, number: int, folder: Path) -> bool:
-        """Loads a version if possible, and returns whether it is loaded."""
+        """Returns whether a version is loaded; first loads it if possible."""
         if number in self._loaded():
             return True
         files = file_states(folder)
-        # A folder that does not change between two polls is taken as complete.
+        # A folder that does not change between two polls counts as complete.
         is_settled = self._seen.get(number) == files
         self._seen[number] = files
         has_failed = self._failed.get(number) == files
@@ -193,7 +193,7 @@ class ModelVersions:
             return self._read(number, copy, files)
 
     def _read(self, number: int, folder: Path, files: dict) -> bool:
-        """Loads a version, and returns whether this worked."""
+        """Returns whether a version could be loaded."""
         version = Version(number)
         with self._lock:
             self._versions[number] = version
@@ -201,7 +201,7 @@ class ModelVersions:
         place = {"model": self.name, "version": number}
         try:
             version.servable = self._load(folder)
-        except Exception as error:  # whatever a damaged folder leads to
+        except Exception as error:  # a damaged folder can lead to any error
             self._failed[number] = files
             version.error, version.state = _shown(error), "END"
             log("load_failed", **place, error=version.error)

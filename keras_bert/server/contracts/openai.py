@@ -59,8 +59,8 @@ def describe_model(name: str, server: ServerState) -> dict[str, Any]:
 def is_sdk(request: Request) -> bool:
     """Returns whether an OpenAI SDK sent a request.
 
-    An SDK reads only OpenAI's form of answers. The path does not show the form:
-    TensorFlow Serving's path of a model is the same.
+    An SDK reads only OpenAI's form of answers. The path of a request does not
+    show its form: OpenAI and TensorFlow Serving have the same path for a model.
     """
     return "x-stainless-lang" in request.headers
 

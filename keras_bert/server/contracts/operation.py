@@ -17,9 +17,9 @@ def _alive(request: Request, server: ServerState) -> str:
 
 
 def _ready(request: Request, server: ServerState) -> str:
-    """Returns that all models are loaded, and which models' stores fail.
+    """Returns the status "ready", and the models whose stores fail.
 
-    Raises Refusal if a model is not loaded.
+    Raises Refusal if a model is not loaded, or if the server is stopping.
     """
     if server.is_stopping:
         raise Refusal("The server is shutting down.", 503)

@@ -45,7 +45,7 @@ def _read_predict(values: Values, servable: Any) -> Call:
 
 
 def _read_examples(method: str, values: Values, servable: Any) -> Call:
-    """Reads a classify or regress request.
+    """Returns the call for a classify or regress request.
 
     The features of the context are added to each example.
     """
@@ -94,7 +94,8 @@ def _status(request: Request, server: ServerState) -> str:
 def _metadata(request: Request, server: ServerState) -> str:
     """Returns a GetModelMetadataResponse as JSON.
 
-    It is like TensorFlow Serving's, without the @type of an Any.
+    The JSON is like TensorFlow Serving's, but without the @type of an Any
+    message.
     """
     model, number = server.model_in_path(request)
     with model.use(number) as version:
@@ -247,7 +248,7 @@ def _is_same(number: float, value: float) -> bool:
 
 
 def _write_rows(outputs: Columns) -> str:
-    """Returns `predictions`: for each row, an object or its only value."""
+    """Returns `predictions`: each row's object of outputs, or only output."""
     sizes = {x.shape[:1] for x in outputs.values()}
     if len(sizes) != 1 or () in sizes:
         raise Refusal(

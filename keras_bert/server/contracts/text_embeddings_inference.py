@@ -16,7 +16,7 @@ from keras_bert.server.state import ServerState
 
 
 def _path_of(values: Values) -> str:
-    """Returns the path for a body, because some clients send no path."""
+    """Returns the path of the route for a body; some clients send no path."""
     if "query" in values:
         return "/rerank"
     return "/similarity" if isinstance(values.get("inputs"), dict) else "/embed"
@@ -32,7 +32,7 @@ def _read_embed(values: Values, servable: Any) -> Call:
 
 
 def _read_similarity(values: Values, servable: Any) -> Call:
-    """Reads a request for the cosines between one text and other texts."""
+    """Returns the call for the cosines between one text and other texts."""
     inputs, settings = values["inputs"], values.get("parameters") or {}
     texts = [inputs["source_sentence"], *inputs["sentences"]]
 
@@ -45,7 +45,7 @@ def _read_similarity(values: Values, servable: Any) -> Call:
 
 
 def _info(request: Request, server: ServerState) -> str:
-    """Returns a model's description, with more values than the original's."""
+    """Returns a model's description, with keys that the original API lacks."""
     model = server.model_named(request, None)
     with model.use() as version:
         description = version.servable.description

@@ -48,7 +48,7 @@ def special_pieces(tokenizer: ListTokenizer) -> list[str]:
 
 
 def read_tokenize(values: Values, servable: Any) -> Call:
-    """Reads a request for the pieces of texts.
+    """Returns the call that finds the pieces of texts.
 
     Without `prompt_name` or `input_type`, the texts get no prompt.
     """
