@@ -2,8 +2,8 @@
 
 `corpus.jsonl` has the `_id`, `title` and `text` of each document.
 `queries.jsonl` has the `_id` and `text` of each query. `qrels/test.tsv` has a
-header and the columns query id, document id and relevance, a whole number.
-Instead, the file may be in trec_eval format: a fourth column, and no header.
+header and the columns query id, document id and relevance, a whole number. The
+file may instead be in trec_eval format, with four columns and no header.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ class RetrievalConfig(CheckedSettings):
     Attributes:
         similarity: The similarity of two vectors: cosine, dot (their dot
             product) or model (the similarity for which the model was trained).
-        top_k: The number of documents found for each query, at least 100.
+        top_k: The number of documents to find for each query, at least 100.
         split: The name of the judgments, such as test for qrels/test.tsv.
         ignore_identical_ids: Whether to leave out a document that has the id of
             the query. In some collections, this document is the query itself.
@@ -68,7 +68,7 @@ class Collection:
             yield row["_id"], text
 
     def check_ids(self, ids: Sequence[str]) -> None:
-        """Checks that judged documents are among the ids of all documents.
+        """Checks that the judged documents are among all documents, by id.
 
         Raises InputError if all judged documents are missing, and warns if some
         are missing.
@@ -94,7 +94,7 @@ _NUMBER = r"-?\d+"
 
 
 def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
-    """Reads the queries and the judgments of a folder in BEIR's format.
+    """Returns the collection in a folder in BEIR's format.
 
     Raises FileNotFoundError if a file is missing, and InputError if a line is
     wrong or a judged query has no text.
@@ -162,7 +162,10 @@ def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
 
 
 def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
-    """Yields the rows of a JSON lines file; each has a text and a unique id."""
+    """Yields the rows of a JSON lines file, with texts and unique ids.
+
+    Raises InputError if a row has no text or no unique id.
+    """
     known: set[str] = set()
     for number, row in enumerate(readers.jsonl(test=name)(folder, "test"), 1):
         for field in ("_id", "text"):

@@ -19,7 +19,7 @@ from keras_bert.tasks.base import Row, Task
 from keras_bert.vectors.embed_files import embed_files, read_texts
 from keras_bert.vectors.embedder import Embedder
 
-# One text in this many is held out.
+# Every 100th text is held out.
 _HELD_OUT = 100
 
 
@@ -36,7 +36,7 @@ def distill(
     overwrite_output_dir: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, float]:
-    """Trains a network to reproduce the vectors of a larger one.
+    """Trains a network to reproduce the vectors of a larger network.
 
     The texts need no labels: the loss is 1 - the cosine of a text's two vectors
     (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance). The
@@ -90,8 +90,8 @@ def distill(
         InputError: If the vectors of the two networks have different sizes, if
             there are fewer than two texts, or if a line or a setting is wrong.
             With a layer map, also if the teacher lacks a word piece of the
-            network, was loaded with another pooling, dense or normalize than it
-            has, or is a pre-trained checkpoint without settings of its own.
+            network, was loaded with another pooling, dense or normalize than
+            its checkpoint has, or is a pre-trained checkpoint without settings.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
@@ -149,10 +149,10 @@ def distill(
 
 
 def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
-    """Returns the folder from which `finetune` reads the teacher's layers.
+    """Returns the folder and text fields of a teacher, to learn its layers.
 
-    Also returns the text fields of the teacher. Raises InputError if the
-    teacher was loaded with other settings than the folder has.
+    Raises InputError if the teacher was loaded with other settings than the
+    folder has.
     """
     checkpoint = finetuned_checkpoint(teacher.checkpoint)
     kind, _ = read_kind(checkpoint)
@@ -169,7 +169,7 @@ def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
 
 
 def _digest(teacher: Embedder, input_file: str, field: str | None) -> str:
-    """Returns a hash of everything that the teacher's vectors depend on.
+    """Returns a hash of everything that determines the teacher's vectors.
 
     Raises InputError if there are fewer than two texts.
     """

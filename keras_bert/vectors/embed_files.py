@@ -1,9 +1,9 @@
 """Files of texts -> a file of vectors, or of the hidden states of tokens.
 
-Hidden states are for the paper's feature-based approach (section 5.3). Each
-line has the form that extract_features.py in google-research/bert writes:
-`linex_index`, and for each token its `token` and the `values` of its `layers`,
-with six decimals.
+Hidden states are for the BERT paper's feature-based approach (section 5.3).
+Each line of their file has the form that extract_features.py in
+google-research/bert writes: `linex_index`, and for each token its `token` and
+the `values` of its `layers`, with six decimals.
 """
 
 import io
@@ -27,8 +27,8 @@ from keras_bert.predict.served_model import capitalized
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder
 
-# The number of lines that are sorted by length together. If a run is killed,
-# it loses the results of at most this many lines.
+# The number of lines that are sorted by length together. A run that is killed
+# loses the results of at most this many lines.
 LINES_PER_CHUNK = 4096
 # The hidden states of a line take megabytes as JSON.
 _HIDDEN_LINES_PER_CHUNK = 64
@@ -75,8 +75,8 @@ def embed_files(
             globs.
         output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
             file.
-        field: The field with the text. If each line is a JSON object, it is a
-            key. Otherwise, it is a column that the first line of the file
+        field: The field with the text. If each line is a JSON object, the field
+            is a key. Otherwise, it is a column that the first line of the file
             names; the columns are separated by tabs, or as in a `.csv` file. By
             default, the whole line is the text. The texts of several fields,
             such as "title,text", are joined by a space.
@@ -85,7 +85,7 @@ def embed_files(
         batch_size: The number of texts in a batch.
         layers: The indices of layers whose hidden states are written for each
             token, instead of a vector for the text: -1 is the last layer, 0 the
-            first. A text may then be a pair, `A ||| B`. The file then has one
+            first. Then a text may be a pair, `A ||| B`, and the file has one
             JSON object per text, in the form that extract_features.py in
             google-research/bert writes.
 
@@ -199,7 +199,7 @@ class HiddenStates:
     """Computes the outputs of chosen layers of an embedder's encoder."""
 
     def __init__(self, embedder: Embedder, layers: Sequence[int]):
-        """Chooses layers by index: -1 is the last layer, 0 the first.
+        """Makes an object for layers by index: -1 is the last, 0 the first.
 
         Raises InputError if there is no such layer, or the model reads long
         texts in windows.
@@ -235,7 +235,7 @@ class HiddenStates:
     def json_lines(
         self, texts: Sequence[str], prompt: str, batch_size: int, index: int
     ) -> tuple[str, np.ndarray]:
-        """Returns a JSON line for each of N texts, and what was cut, bool [N].
+        """Returns JSON lines for N texts, and whether each was cut, bool [N].
 
         A text may be a pair of texts, `A ||| B`. The lines are numbered from
         `index`.

@@ -114,7 +114,7 @@ class Embedder:
         batch_size: int,
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns float32 vectors [N, D], and whether texts were cut, [N]."""
+        """Returns vectors, float32 [N, D], and whether texts were cut, [N]."""
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
         vectors = np.zeros((len(texts), self.size), "float32")
@@ -160,7 +160,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that a vector depends on, except the text."""
+        """Returns a hash of all that determines a vector, except the text."""
         tokenizer = self.preprocessor.tokenizer
         config = config_of_network(self.model)
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab

@@ -37,7 +37,7 @@ def search(
     *,
     similarity: str = "cosine",
 ) -> SearchResult:
-    """Finds the vectors of a corpus that are most similar to each query.
+    """Returns the vectors of a corpus that are most similar to each query.
 
     All pairs of a query and a vector are compared, block by block. Vectors with
     the same score are in the order of the corpus.
@@ -70,7 +70,7 @@ def search(
 
 
 class TopVectors:
-    """Searches a corpus that comes in pieces; see `search`.
+    """A search of a corpus that is added piece by piece; see `search`.
 
     Attributes:
         found: The `SearchResult` for all vectors that were added.
@@ -109,7 +109,7 @@ class TopVectors:
             rows = slice(start, start + _QUERIES_PER_BLOCK)
             with np.errstate(over="ignore", invalid="ignore"):
                 new = self._queries[rows] @ block.T
-            largest = new.max()  # NaN if there is one
+            largest = new.max()  # NaN if a score is NaN
             indices, scores = (x[rows] for x in self.found)
             scores = np.concatenate([scores, new], axis=1)
             new_indices = np.broadcast_to(places, new.shape)
@@ -144,7 +144,7 @@ def _check_finite(*numbers: float) -> None:
 
 
 def _as_numbers(vectors: Any, name: str) -> np.ndarray:
-    """Returns vectors as float32 [N, D]; takes an array, lists or a table."""
+    """Returns an array, lists or a table of vectors as float32 [N, D]."""
     if getattr(vectors, "ndim", None) == 1:
         raise InputError(
             f"The {name} must be vectors [N, D], but one vector was given; "

@@ -47,14 +47,14 @@ def evaluate_retrieval(
     output_dir: str | Path | None = None,
     config: RetrievalConfig | None = None,
 ) -> dict[str, float]:
-    """Finds the documents nearest to each query, and scores the result.
+    """Returns the metrics of an embedder that searches documents by query.
 
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
-    query, this prompt precedes each query. The first prompt that the model has
-    of document, passage and corpus precedes each document. Without such a
-    prompt, nothing precedes the texts, not even the default prompt. The log
-    shows both prompts. This function needs the extra `retrieval`.
+    query, this prompt precedes each query. A prompt named document, or else
+    passage, or else corpus, precedes each document. Without such a prompt,
+    nothing precedes the texts, not even the default prompt. The log shows both
+    prompts. This function needs the extra `retrieval`.
 
     Example:
         >>> import os
@@ -121,7 +121,7 @@ def evaluate_retrieval(
         return vectors
 
     queries = embed(list(collection.queries.values()), of_queries)
-    # One document more, because one may be left out.
+    # One more document is found, because one may be left out.
     num_found = config.top_k + config.ignore_identical_ids
     search = TopVectors(queries, num_found, similarity=similarity)
     ids: list[str] = []
@@ -153,7 +153,7 @@ def evaluate_retrieval(
 def _prompt_names(settings: EmbeddingSettings) -> list[str]:
     """Returns the names of the prompts for queries and for documents.
 
-    "" is for no prompt.
+    "" means no prompt.
     """
     prompts = settings.named_prompts
     chosen = [
