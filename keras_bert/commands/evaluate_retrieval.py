@@ -5,9 +5,9 @@ r"""Searches the documents of a collection with a model, and scores the result.
 
 The collection is a folder in BEIR's format. If the model has a prompt named
 query, it precedes each query. A prompt named document, passage or corpus
-precedes each document. --prompts replaces the model's prompts. The metrics are
-those of trec_eval, which the extra `retrieval` installs; trec_eval can also
-read out/run.trec.
+precedes each document. --prompts replaces the model's prompts. trec_eval, which
+the extra `retrieval` installs, computes the metrics; it can also read
+out/run.trec.
 
 Args:
     checkpoint: A fine-tuned model of the kind embedding, a

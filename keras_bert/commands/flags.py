@@ -1,4 +1,4 @@
-"""Makes a command's flags from its parameters and from dataclass fields."""
+"""A command's parameters and dataclass fields -> flags, and text of --help."""
 
 import copy
 import dataclasses
@@ -169,7 +169,7 @@ class Flags:
                 self._groups.setdefault(_TITLE_OF_GOOGLE, []).append(alias)
 
     def add_variables(self, prefix: str, variables: Mapping[str, str]) -> None:
-        """Makes environment variables set the flags that are not given.
+        """Lets environment variables set the flags that are not given.
 
         With the prefix "KERAS_BERT_", KERAS_BERT_PORT sets --port.
         """
@@ -208,7 +208,7 @@ class Flags:
         return {k: value for k, value in values.items() if value is not None}
 
     def peek(self, name: str) -> Any:
-        """Returns the value of a flag before all flags are defined."""
+        """Returns the value of a flag while other flags are not yet defined."""
         defined = self._flags
         # A copy is parsed, because undoing a parse would set the log level.
         self._flags = copy.deepcopy(defined)

@@ -102,7 +102,7 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def exit_on_wrong_input() -> Iterator[None]:
-    """Exits with one sentence if the block raises an error of wrong input."""
+    """Exits with one sentence if the block raises a wrong-input error."""
     try:
         yield
     except KeyboardInterrupt:
@@ -131,7 +131,10 @@ def exit_on_wrong_input() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> object:
-    """Returns the message of an exception, without a system error's number."""
+    """Returns the message to print for an exception.
+
+    For a system error, it names the file and says what to do.
+    """
     if isinstance(error, OSError) and error.strerror:
         todo = "check the path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -118,7 +118,7 @@ def _api_key(file: str) -> str | None:
             key = lines.read()
     if key is None:
         return None
-    key = key.strip()  # clients cannot send a blank at its end
+    key = key.strip()  # clients cannot send a blank at the end of a key
     if len(key.splitlines()) != 1:
         raise keras_bert.InputError(
             f"The API key has {len(key.splitlines())} lines, but must have "
