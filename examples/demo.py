@@ -2,8 +2,9 @@
 
 The text is the documentation that comes with Python. The demo searches the text
 by meaning. It fine-tunes a classifier that says which chapter a paragraph comes
-from. It also trains the same network from random weights, and compares the two.
-Then it exports the classifier, and classifies raw strings in a new process.
+from. It also trains the same network from random weights, and compares the two
+classifiers. Then it exports the fine-tuned classifier, and classifies raw
+strings in a new process.
 
     python examples/demo.py --output_dir=demo_output
 
@@ -66,7 +67,8 @@ def run(output_dir: str = "demo_output"):
             random_weights,
         )
         for checkpoint in (random_weights, CHECKPOINT):
-            # Both use the mean: the random network would use its pooler.
+            # Both use the mean. By default, the random network would use its
+            # pooler.
             classifier = keras_bert.TextClassifier.from_pretrained(
                 checkpoint, pooling="mean"
             )
@@ -114,7 +116,7 @@ def read_chapters():
 
 
 def split_largest(chapters):
-    """Returns two pairs of paragraphs and their chapters: train, held out.
+    """Returns a training set and a held-out set: paragraphs, their chapters.
 
     The paragraphs come from the largest chapters. A paragraph that several
     chapters have is left out. Only every fifth paragraph is for training,

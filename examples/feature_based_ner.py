@@ -1,4 +1,4 @@
-"""Feature-based named entity recognition (paper, 5.3 and Table 7).
+"""Feature-based named entity recognition (BERT paper, 5.3 and Table 7).
 
 A two-layer BiLSTM learns from the hidden states of a frozen encoder. This file
 defines a kind of task, and CoNLL-2003 as a task of this kind:
@@ -19,7 +19,7 @@ import keras_bert
 from keras_bert.layers.crf import Crf
 from keras_bert.models.flops import count_work
 
-# The slice of [embeddings, layer_0, ..., last layer] to read.
+# Features -> the slice of [embeddings, layer_0, ..., last layer] to read.
 FEATURES = {
     "embeddings": slice(0, 1),
     "second_to_last": slice(-2, -1),
@@ -69,12 +69,13 @@ class FeatureBasedNER(_TokenClassification):
         chosen = _choose(bert_config, features)
         units = self.spec.settings.bilstm_size
         input_size = size * (len(chosen) if "concat" in features else 1)
-        # Four gates in two directions. They read the layer below and a state.
+        # Four gates in two directions. Each gate reads the layer below and the
+        # state.
         bilstm = sum(8 * units * (n + units) for n in (input_size, 2 * units))
         layer = dataclasses.replace(bert_config, num_hidden_layers=1)
 
         def count(batch):
-            """Counts the work; a frozen layer only goes forward, a third."""
+            """Returns the work; a frozen layer does a third: only forward."""
             work = count_work(batch, layer, num_labels=len(self.spec.labels))
             trained = count_work(batch, layer, num_labels=0)["flops"]
             frozen = chosen[-1] * trained / 3
@@ -88,10 +89,10 @@ class FeatureBasedNER(_TokenClassification):
 
 
 def build_tagger(bert_config, *, num_labels, features, bilstm_size, crf=False):
-    """Builds a frozen encoder with a BiLSTM and a softmax, or a CRF, on it.
+    """Returns a frozen encoder with a BiLSTM, an output layer and maybe a CRF.
 
-    The inputs and the output are as in `build_token_classifier`. The paths of
-    the encoder's weights are the usual ones.
+    The inputs and the output are as in `build_token_classifier`. The encoder's
+    weights have their usual paths.
     """
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -135,7 +136,8 @@ class FrozenEncoder(keras.layers.Layer):
     def __init__(self, bert_config, features, **kwargs):
         super().__init__(**kwargs)
         chosen = _choose(bert_config, features)
-        # In `build`, the paths would start with the name of this layer.
+        # If `build` made the encoder, its paths would start with the name of
+        # this layer.
         self.encoder = keras_bert.models.build_encoder(
             dataclasses.replace(
                 bert_config,
@@ -151,7 +153,7 @@ class FrozenEncoder(keras.layers.Layer):
         )
 
     def call(self, inputs):
-        # As in inference: a frozen encoder needs no gradient.
+        # The encoder is frozen, so it computes as in inference.
         hidden = keras.tree.flatten(self._hidden(inputs, training=False))
         shape = (*ops.shape(inputs["input_ids"]), -1)
         return [ops.reshape(x, shape) for x in hidden]  # [T, H] -> [B, S, H]
@@ -181,7 +183,7 @@ class WeightedSum(keras.layers.Layer):
 
 
 def _choose(bert_config, features):
-    """Returns the indices in [embeddings, layer_0, ..., last layer]."""
+    """Returns the indices to read in [embeddings, layer_0, ..., last layer]."""
     num_layers = bert_config.num_hidden_layers
     if features.endswith("four") and num_layers < 4:
         raise keras_bert.InputError(

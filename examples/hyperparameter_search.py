@@ -5,7 +5,7 @@ r"""Fine-tunes with each combination of values, and keeps the best model.
         --num_train_epochs=2,3,4 --random_seed=1,2,3,4,5 \
         --task=glue/sst2 --data_dir=SST-2 --checkpoint=pretrained
 
-This is the search of the paper (A.3). All flags go to `keras-bert finetune`;
+This is the search in the BERT paper (A.3). All flags go to keras-bert finetune;
 the flags in SEARCHED take several values. The first metric of the task decides
 which model is best. If the search is interrupted, run the command again: it
 continues.
@@ -62,7 +62,7 @@ def search(output_dir: Path, flags: dict[str, str]) -> list[dict[str, str]]:
 
 
 def check_is_same_search(file, flags):
-    """Ends the process if the folder contains runs with other flags."""
+    """Writes the flags; exits if the folder contains runs with other flags."""
     if file.exists() and json.loads(file.read_text()) != flags:
         sys.exit(
             f"Error: The runs in {file.parent} have other flags, which {file} "
@@ -81,11 +81,11 @@ def finetune(folder, settings, cache_dir):
     command = [sys.executable, "-m", "keras_bert", "finetune"]
     command += [f"--{name}={value}" for name, value in flags.items()]
     if status := subprocess.run(command).returncode:
-        sys.exit(status)  # finetune has said why
+        sys.exit(status)  # finetune has printed why
 
 
 def score(value):
-    """Returns a number to sort by; an undefined correlation is None."""
+    """Returns a number to sort by; None, an undefined metric, is the worst."""
     return -math.inf if value is None else value
 
 

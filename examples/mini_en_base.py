@@ -12,7 +12,7 @@ from pathlib import Path
 import keras_bert
 from keras_bert.checkpoints import TrimVocabConfig
 
-# How the model pools. Some copies of the model do not contain these settings.
+# The settings of all-MiniLM-L6-v2. Some copies of the model lack them.
 SETTINGS = {"pooling": "mean", "normalize": True, "max_seq_length": 256}
 
 

@@ -7,8 +7,8 @@ The first argument is the folder that `benchmarks/multilingual_e5.py` writes, or
 hf://intfloat/multilingual-e5-small. `examples/mini_ko_en_texts.py` writes
 texts.txt and all_texts.txt, `examples/mini_ko_en_names.py` writes names.txt,
 and `examples/mini_ko_en_pairs.py` writes pairs.jsonl. If the command is
-stopped, run it again: it continues. It takes two and a half hours on two cores,
-half of them for the teacher's vectors.
+stopped, run it again: it continues. It takes two and a half hours on two cores;
+the teacher's vectors take half of this time.
 """
 
 import dataclasses
@@ -24,8 +24,8 @@ NUM_PIECES = 36_000
 # The teacher learned each text after a prompt. The student needs none.
 PROMPT = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
 NO_PROMPT = {"prompts": "", "default_prompt_name": ""}
-# The share of the model that learned pairs, in the mean of two models. It is
-# large, because the rounding after it undoes many small changes.
+# The share of the model that learned pairs in the mean of two models. The share
+# is large, because rounding then undoes many small changes.
 SHARE = 0.8
 CONFIG = keras_bert.FinetuningConfig(
     train_batch_size=128,
@@ -57,7 +57,7 @@ def learn(
 
 
 def learn_pairs(start: Path, pairs: Path, output: Path) -> None:
-    """Trains a model to find the text of each name among those of a batch."""
+    """Trains a model to find each name's text among the texts of a batch."""
     model = keras_bert.TextEmbedder.from_pretrained(
         start, loss="multiple_negatives", scale=50.0, max_seq_length=128
     )
@@ -71,7 +71,7 @@ def learn_pairs(start: Path, pairs: Path, output: Path) -> None:
 
 
 def average(first: Path, second: Path, output: Path) -> None:
-    """Writes the mean of the weights of two models, and rounds them.
+    """Writes a model with the rounded mean weights of two models.
 
     The mean keeps what the first model knows (Wortsman et al. 2022, arXiv
     2109.01903, section 3).

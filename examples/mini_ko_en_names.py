@@ -15,7 +15,7 @@ from pathlib import Path
 import mini_en_texts as english
 import mini_ko_en_texts as korean
 
-# What a sentence is about: the words before the first topic particle.
+# The subject of a sentence: the words before the first topic particle.
 SUBJECT = re.compile(r"([^\n,.()\"'“”‘’]{2,16}?)(?:\([^)\n]*\))?(?:은|는) ")
 _ENGLISH_NAME = re.compile(
     r"[A-Z][\w'-]+(?: (?:of |the |and )?[A-Z][\w'-]+){1,3}"

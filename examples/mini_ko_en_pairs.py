@@ -3,8 +3,8 @@
     python examples/mini_ko_en_pairs.py ../shared/data pairs.jsonl
 
 A pair is a name and a text about it: the title of an article and one of its
-paragraphs, or the subject of a sentence and the sentence. The articles that a
-search keeps out are left out here too.
+paragraphs, or the subject of a sentence and the sentence. The articles that are
+kept for testing the search are left out.
 """
 
 import json
@@ -16,14 +16,15 @@ import mini_en_texts as english
 import mini_ko_en_texts as korean
 from mini_ko_en_names import SUBJECT
 
-# For each article, the first paragraph and two others that have its title.
+# The number of an article's paragraphs besides the first; they contain its
+# title.
 _NUM_OTHERS = 2
 _NUM_SENTENCES = 25_000
 _LONGEST = 600
 
 
 def _titles(title: str, text: str) -> list[tuple[str, str]]:
-    """Returns the title of a Korean article with up to three paragraphs."""
+    """Returns pairs of a Korean article's title and up to three paragraphs."""
     paragraphs = [x for x in text.split("\n") if len(x) >= 40]
     if not paragraphs or len(title) < 2:
         return []
