@@ -2,9 +2,9 @@ r"""Records where the time of a pre-training step goes on the accelerator.
 
     python benchmarks/accelerator_profile.py --output_dir=profile
 
-The script profiles our network on JAX, and transformers on torch. For each, it
-writes a trace, and a table of the operations that take the most time; see
-`contestants/accelerator/profile`.
+The script profiles our network on JAX, and transformers on torch. For each of
+them, it writes a trace, and a table of the operations that take the most time;
+see `contestants/accelerator/profile`.
 """
 
 import sys

@@ -2,11 +2,12 @@ r"""Compares the speed of this package and its peers; `make bench` runs it.
 
     python benchmarks/compare.py --only=inference,tokenization
 
-Builds environments for the peers, in .bench at the top of the checkout. A work
-is something to measure, such as tokenization. The contestants of a work take
-turns on this machine. Writes `results.json`, `README.md` and pictures; new
-results replace old results of the same work. Works with real data need the
-shared folder. `works/` has the table of all works.
+The script builds environments for the peers, in .bench at the top of the
+checkout. A work is something to measure, such as tokenization. The contestants
+of a work take turns on this machine. The script writes `results.json`,
+`README.md` and pictures; new results replace old results of the same work.
+Works with real data need the shared folder. `works/` has the table of all
+works.
 """
 
 import dataclasses
@@ -90,7 +91,7 @@ def main(_):
 
 
 def _chosen(table, setup):
-    """Yields the works to measure, with the contestants to measure."""
+    """Yields the chosen works, with only the contestants to measure."""
     for start in _ONLY.value:
         if not any(work.name.startswith(start) for work in table):
             raise app.UsageError(

@@ -46,7 +46,7 @@ CONFIGS = {
 
 
 def ours(options):
-    """Returns a function that runs one step."""
+    """Returns a function that runs one step with keras_bert."""
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
     os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
     import keras
@@ -96,7 +96,7 @@ def ours(options):
 
 
 def in_openvino(encoder, options):
-    """Returns a step of our OpenVINO export, as in `make bench`."""
+    """Returns a function that runs our OpenVINO export, as in `make bench`."""
     from keras_bert.export.network import write_openvino
 
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "contestants"))

@@ -113,7 +113,7 @@ def _batches(records, share, first_batch=0):
 
 
 def _measure(records, share, name):
-    """Prints a row; returns the records that a core reads per second."""
+    """Prints a row; returns the number of records per second of a core."""
     process = psutil.Process()
     iterator = iter(_batches(records, share))
     next(iterator)

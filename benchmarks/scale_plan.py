@@ -2,9 +2,9 @@
 
     python benchmarks/scale_plan.py
 
-The run is the paper's: a million steps of 256 sequences. Prints the table of
-docs/devices.md. Each number that is not computed has a name in this file, with
-a comment that says where the number comes from.
+The run is the BERT paper's: a million steps of 256 sequences. The script prints
+the table of docs/devices.md. Each number that is not computed has a name in
+this file, with a comment that says where the number comes from.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ SAVED_STEPS = PretrainingConfig().save_checkpoints_steps
 
 
 class Chip(NamedTuple):
-    """The published figures: FLOP/s in bfloat16, and bytes per second."""
+    """A chip's published figures: FLOP/s in bfloat16, and bytes per second."""
 
     name: str
     flops: float
@@ -37,7 +37,7 @@ class Chip(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Records with dynamic_masking, from input_pipeline.py on novels."""
+    """Figures of records with dynamic_masking, from input_pipeline.py."""
 
     size: float  # bytes that are read per record
     per_word: float
@@ -82,7 +82,7 @@ def main():
 
 
 def flops_of(tokens: int) -> float:
-    """Returns the model FLOPs of training on a sequence without padding."""
+    """Returns the FLOPs of the model to train on a sequence without padding."""
     features = {
         "input_mask": tf.ones([1, tokens], tf.int32),
         "masked_lm_positions": tf.ones([1, round(0.15 * tokens)], tf.int32),

@@ -99,7 +99,7 @@ def main(_):
 
 
 def _write(folder, spec, rows, held_out):
-    """Writes the peer's model, rows and settings."""
+    """Writes the model, the rows and the settings that the peer reads."""
     keras_bert.convert_checkpoint(
         _PEER_CHECKPOINT.value or _INIT_CHECKPOINT.value,
         folder / "model",

@@ -5,8 +5,8 @@ sentence_transformers_finetuning.py runs this script with the peer's Python.
     PYTHON sentence_transformers_training.py FOLDER SEED
 
 FOLDER contains `model`, `train.jsonl`, `held_out.jsonl` and `settings.json`. A
-line of the `.jsonl` files is a list of texts, with the score last if there is
-one. Writes `peer.json`, and the trained model as `trained`.
+line of the `.jsonl` files is a list of texts; a score, if any, is last. The
+script writes `peer.json`, and the trained model as `trained`.
 """
 
 import json
@@ -57,7 +57,7 @@ def _spearman(model, rows):
 
 
 def _train(model, rows, settings, seed):
-    """Trains like `keras_bert.finetune`, with AdamW; returns step seconds."""
+    """Trains like `finetune`, with AdamW; returns the seconds of each step."""
     loss_class = {
         "multiple_negatives": losses.MultipleNegativesRankingLoss,
         "cosent": losses.CoSENTLoss,

@@ -187,7 +187,7 @@ def request_of(texts):
 
 
 async def ask(reader, writer, request):
-    """Returns the status of the answer."""
+    """Sends a request; returns the status of the answer."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     fields = head.lower().split(b"content-length: ")
@@ -234,7 +234,7 @@ async def load(port, texts, count, seconds, long=(), hostile=None):
 
 
 def memory_mb(server):
-    """Returns the memory of a process and its children."""
+    """Returns the memory of a process and its children, in MB."""
     pid = str(server.pid)
     listing = subprocess.run(
         ["ps", "-o", "rss=", "--pid", pid, "--ppid", pid],

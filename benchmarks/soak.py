@@ -66,7 +66,7 @@ def main():
 
 
 def soak(server, port, texts, versions, seconds):
-    """Returns pairs of a time in seconds and the memory in MB."""
+    """Returns the server's memory over time: pairs of seconds and MB."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     expected = [ask(connection, text)[1] for text in texts]
     end = time.monotonic() + seconds
@@ -107,7 +107,7 @@ def soak(server, port, texts, versions, seconds):
 
 
 def ask(connection, text):
-    """Returns the status, or the name of an error, and the vector."""
+    """Returns the status (or an error's name) and the vector for a text."""
     json_type = {"Content-Type": "application/json"}
     try:
         connection.request("POST", "/v1/embeddings", body_of(text), json_type)

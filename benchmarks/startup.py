@@ -109,7 +109,7 @@ def write_inputs(folder):
 
 
 def compare(roots, rounds, script, flags, paths):
-    """Returns the time of a command, and the number of modules it imports."""
+    """Returns a command's time and its number of imported modules, as texts."""
     rows = [
         [run(root, script, flags, paths) for root in roots]
         for _ in range(rounds + 1)
@@ -132,7 +132,7 @@ numbers = itertools.count()
 
 
 def run(root, script, flags, paths):
-    """Returns the seconds until the sign or the end, and the module count."""
+    """Returns the seconds until a script's sign or end, and its modules."""
     new = paths["folder"] / f"{script}-{next(numbers)}"
     sign = SIGNS.get(script) if flags != "--help" else None
     seconds = None

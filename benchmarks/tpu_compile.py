@@ -41,7 +41,7 @@ _STEPS = {"test_step": "evaluation", "id_signature": "exported"}
 
 
 class _Row(NamedTuple):
-    """A program to compile: a network and how it is trained.
+    """A program to compile: a network, and how the network is trained.
 
     The `objective` is "pre-training" or the name of a kind of task.
     """
@@ -127,7 +127,7 @@ _Program = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def _program(row: _Row) -> _Program:
-    """Returns the function of a row, and its arguments with static shapes."""
+    """Returns a row's function, and the arguments with static shapes."""
     config = BertConfig.from_name(row.model)
     with precision(row.precision):
         if row.objective == "pre-training":

@@ -4,8 +4,8 @@ r"""Compiles a pre-training step on JAX for four TPUs, without a TPU.
 
 Each chip has all weights and a quarter of the batch, and the gradients are
 summed over the chips. With --model_parallel, a `keras.distribution` layout map
-gives each chip half of the batch and half of each matrix. `tpu_compile.py`
-explains the Python environment and the table.
+gives each chip half of the batch and half of each split matrix.
+`tpu_compile.py` explains the Python environment and the table.
 """
 
 import os

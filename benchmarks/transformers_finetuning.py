@@ -136,7 +136,7 @@ def main(_):
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """The losses and seconds of the steps, and the held-out batches' logits."""
+    """The losses and seconds of the steps, and the logits of held-out rows."""
 
     losses: np.ndarray
     seconds: np.ndarray
@@ -194,7 +194,7 @@ def _write_model(model, bert_config, vocab_file, folder):
 
 
 def _write_batches(file, batches, rates):
-    """Writes arrays as NUMBER/NAME; transformers uses the same names."""
+    """Writes arrays as NUMBER/NAME, with the names that transformers uses."""
     arrays = {"num_batches": 0}
     for i, (features, labels, weights) in enumerate(batches):
         arrays["num_batches"] = i + 1
