@@ -1,4 +1,4 @@
-"""The accelerator of the machine: what it is and what its maker promises."""
+"""The accelerator of the machine, with the speed that its maker states."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _STATED_PEAKS = {
 
 
 def describe_accelerator() -> dict[str, Any] | None:
-    """Returns the first NVIDIA GPU, or None if there is none.
+    """Returns the first NVIDIA GPU, or None if there is no GPU.
 
-    `stated_peak` is None for a GPU that the table here does not know.
+    `stated_peak` is None for a GPU that is not in the table here.
     """
     if not shutil.which("nvidia-smi"):
         return None

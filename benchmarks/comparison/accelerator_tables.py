@@ -1,4 +1,4 @@
-"""The results on an accelerator as tables: speed, utilization, memory."""
+"""Results on an accelerator -> tables of speed, utilization and memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from comparison.work import Work
 
 
 def accelerator_table(work: Work, result: Mapping[str, Any]) -> str:
-    """Returns a row for each case and contestant.
+    """Returns a table with a row for each case and contestant.
 
-    The seconds of the result are those of one sequence.
+    The seconds in the result are for one sequence.
     """
     of_product = shares(result, matrix_speed(result))
     of_peak = shares(result, _stated_peak(result))
@@ -65,7 +65,7 @@ def accelerator_table(work: Work, result: Mapping[str, Any]) -> str:
 
 
 def accelerator_remark(result: Mapping[str, Any]) -> str:
-    """Returns what the shares in the table are shares of."""
+    """Returns a text about the speeds to which the table's shares refer."""
     speed, peak = matrix_speed(result), _stated_peak(result)
     text = (
         "The contestants took turns. The memory is that of the accelerator, "

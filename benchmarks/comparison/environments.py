@@ -1,4 +1,4 @@
-"""The Python of each environment; pip installs what its file asks for."""
+"""A name of an environment -> its Python, with the packages in its file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ CACHE = ROOT / ".bench"
 
 
 def known_environments() -> tuple[str, ...]:
-    """Returns the names of all environments but our own."""
+    """Returns the names of all environments except our own."""
     return tuple(sorted(path.stem for path in _REQUIREMENTS.glob("*.txt")))
 
 
 class Environments:
-    """Finds the Python of an environment, and builds it at the first use."""
+    """The Pythons of environments, which are built at their first use."""
 
     def __init__(self, pythons: Mapping[str, str] | None = None):
-        """Takes interpreters to use instead of building an environment."""
+        """`pythons` are interpreters of environments that need no building."""
         self._pythons = {"keras_bert": sys.executable, **(pythons or {})}
 
     def python(self, name: str) -> str:
@@ -40,7 +40,7 @@ def built_python(name: str) -> str:
 
 
 def _build(name):
-    """Builds the environment anew if its file has changed."""
+    """Returns the Python of an environment; rebuilds it if its file changed."""
     requirements = _REQUIREMENTS / f"{name}.txt"
     folder = CACHE / name
     python = folder / "bin" / "python"

@@ -1,4 +1,4 @@
-"""What the machine can do: it decides which library is faster."""
+"""The machine's abilities, which decide which library is faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEATURES = {
 def describe_machine() -> dict[str, object]:
     """Returns the processor, its cores and instructions, and the memory.
 
-    It does not tell whose machine it is.
+    Nothing in the result shows whose machine it is.
     """
     lines = [line.partition(":") for line in _read("/proc/cpuinfo")]
     values = {name.strip(): value.strip() for name, _, value in lines}
@@ -49,6 +49,6 @@ def num_threads() -> int:
 
 
 def _read(file):
-    """The lines of a file of Linux; none on other systems."""
+    """Returns the lines of a Linux system file; [] on other systems."""
     path = Path(file)
     return path.read_text().splitlines() if path.is_file() else []

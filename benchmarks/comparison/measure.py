@@ -1,4 +1,4 @@
-"""Measures one work: starts its contestants and lets them take turns."""
+"""A work -> its measured result: contestants are started, and take turns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure(
     environments: Environments,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Returns the result of a work, as `write_result` takes it.
+    """Returns the result of a work, in the form that `write_result` takes.
 
     A contestant that fails is left out, and `report` gets a line about it.
     """
@@ -65,7 +65,7 @@ def measure(
 
 
 def _take_all_turns(processes, work, result, report):
-    """Adds what is measured to the result; returns the load of others."""
+    """Adds the figures to the result; returns the load of other processes."""
 
     def own_seconds():
         return sum(p.cpu_seconds for p in processes) + time.process_time()
@@ -91,7 +91,7 @@ def _take_all_turns(processes, work, result, report):
 
 
 def _keep_speeds_only(product, result):
-    """Moves the results of the matrix product to a place of their own."""
+    """Moves the speeds of the matrix product to `result["matrix_product"]`."""
     cases = result["cases"].values()
     results = [taken.pop(product, {}).get("results", []) for taken in cases]
     result["matrix_product"] = [speed for x in results for speed in x]
@@ -102,7 +102,7 @@ def _keep_speeds_only(product, result):
 def start_contestant(
     contestant: Contestant, work: Work, environments: Environments
 ) -> Process:
-    """Starts a contestant, with as many threads as there are cores."""
+    """Returns a started contestant, with as many threads as cores."""
     log_name = re.sub(r"\W+", "_", f"{work.name}-{contestant.name}")
     return Process(
         contestant.name,
@@ -118,7 +118,7 @@ def start_contestant(
 
 
 def _memory_share(contestant: Contestant, work: Work) -> dict[str, str]:
-    """Returns the variable that says how much of the accelerator JAX takes."""
+    """Returns the variable for JAX's share of the accelerator's memory."""
     if not work.on_accelerator or contestant.environment != "jax":
         return {}
     share = 0.04
@@ -132,9 +132,10 @@ def _memory_share(contestant: Contestant, work: Work) -> dict[str, str]:
 def environment_variables(
     environment: str, *, on_accelerator: bool = False
 ) -> dict[str, str]:
-    """Returns the variables of a process: all use as many threads.
+    """Returns the environment variables of a contestant's process.
 
-    Without `on_accelerator`, it sees no GPU.
+    All contestants use the same number of threads. Without `on_accelerator`,
+    the process sees no GPU.
     """
     threads = str(num_threads())
     variables = {
@@ -156,7 +157,7 @@ def environment_variables(
 
 
 def _compare_checks(taken):
-    """Replaces `check` by the `difference` from that of the first one."""
+    """Replaces each `check` by its `difference` from the first `check`."""
     checks = {name: x.pop("check", None) for name, x in taken.items()}
     first = next((x for x in checks.values() if x is not None), None)
     for name, check in checks.items():
@@ -165,7 +166,7 @@ def _compare_checks(taken):
 
 
 def difference(first: list, second: list) -> float:
-    """Returns the largest difference of numbers, or how many texts differ."""
+    """Returns the largest difference, or the number of texts that differ."""
     pairs = list(zip(first, second, strict=True))
     if any(isinstance(x, str) for x in first):
         return sum(a != b for a, b in pairs)

@@ -1,7 +1,7 @@
-"""How busy other processes keep the cores while contestants are measured.
+"""The share of the cores that other processes take during a measurement.
 
-A library whose threads wait for each other suffers most if a core is taken
-away, so ratios from a busy machine mean little.
+A library whose threads wait for each other suffers most if it loses a core. So
+ratios from a busy machine mean little.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ _COLUMNS = (
 
 
 class OtherLoad:
-    """Measures from its creation on; on Linux only."""
+    """The load of other processes since this object was made; Linux only."""
 
     def __init__(self, own_seconds: float):
-        """Takes the CPU seconds of our own processes up to now."""
+        """`own_seconds` are the CPU seconds of our own processes up to now."""
         self._own = own_seconds
         self._busy = _busy_seconds()
         self._time = time.perf_counter()
 
     def share(self, own_seconds: float) -> float | None:
-        """Returns the share of the cores' time that others took.
+        """Returns the share of the cores' time that other processes took.
 
-        Takes the CPU seconds of our own processes up to now.
+        `own_seconds` are the CPU seconds of our own processes up to now. The
+        result is None if the system does not show the load.
         """
         if self._busy is None:
             return None
@@ -47,7 +48,7 @@ class OtherLoad:
 
 
 def _busy_seconds():
-    """Those of the cores that this process may use; None if unknown."""
+    """Returns the busy seconds of this process's cores; None if unknown."""
     if not _STAT.is_file():
         return None
     cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}

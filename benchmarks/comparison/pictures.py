@@ -1,4 +1,4 @@
-"""The results as pictures."""
+"""Results -> pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REACHED, _NOT_REACHED = "tab:blue", "tab:orange"
 def draw(
     works: Sequence[Work], results: Mapping[str, Any], folder: Path
 ) -> None:
-    """Draws all targets, the curves, and the utilization of an accelerator.
+    """Draws the targets, the growth curves, and the use of an accelerator.
 
     The files are `ratios.png`, `growth.png` and `utilization.png`. A picture
     without measurements is not drawn.
@@ -153,7 +153,7 @@ def _draw_utilization(works, results, file):
 
 
 def _median(figures):
-    """Returns milliseconds; NaN if the contestant failed."""
+    """Returns the median in milliseconds; NaN if the contestant failed."""
     if not figures:
         return float("nan")
     return 1e3 * statistics.median(figures["seconds"])

@@ -15,11 +15,11 @@ _SCRIPTS = ROOT / "benchmarks" / "preparations"
 
 
 class PreparationError(Exception):
-    """A script failed."""
+    """A script that makes files for contestants failed."""
 
 
 class Preparations:
-    """Makes each folder once in a run, after those that it needs."""
+    """The folders of a run; each is made once, after the folders it needs."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Preparations:
         self._failed: set[str] = set()
 
     def make(self, name: str) -> None:
-        """Makes a folder, or takes the one that an earlier run made like this.
+        """Makes a folder, unless an earlier run made the same folder.
 
-        Raises PreparationError if its script fails, or failed before.
+        Raises PreparationError if the script fails, or failed before.
         """
         if name in self._failed:
             raise PreparationError(f"{name} could not be prepared.")
@@ -59,7 +59,7 @@ class Preparations:
         self._done.add(name)
 
     def _origin(self, name):
-        """The scripts and arguments that make a folder, as a text."""
+        """Returns the scripts and arguments that make a folder, as a text."""
         preparation = self._preparations[name]
         script = (_SCRIPTS / preparation.script).read_text(encoding="utf-8")
         before = map(self._origin, preparation.needs)

@@ -1,4 +1,4 @@
-"""The measured seconds of all works in a file, and the ratios of them.
+"""The measured seconds of all works in a file, and their ratios.
 
 Each work is stored with the machine and the versions of its own run, so parts
 can be measured again alone.
@@ -41,7 +41,7 @@ class Reached(NamedTuple):
 
 
 def read_results(folder: Path) -> dict[str, Any]:
-    """Returns name of work -> its results; see `write_result`."""
+    """Returns the results of each work, by name; see `write_result`."""
     file = folder / FILE
     if not file.is_file():
         return {}
@@ -49,13 +49,13 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def write_result(folder: Path, name: str, result: Mapping[str, Any]) -> None:
-    """Replaces the results of a work, and keeps those of the others.
+    """Replaces the result of a work in the file; keeps the other results.
 
-    They have `machine`, `versions` and `peak_memory` of each contestant, and
-    `cases`: for each case and contestant `seconds`, those of the rounds, and
-    perhaps its `difference` from our first contestant and the `flops` of the
-    work. `matrix_product` is the speed of the largest product, in FLOP/s, in
-    the rounds of all cases.
+    A result has the `machine`, and the `versions` and `peak_memory` of each
+    contestant. Its `cases` have, for each case and contestant, the `seconds` of
+    the rounds, and perhaps the `difference` from the first contestant and the
+    `flops` of the work. `matrix_product` has the speeds of the largest product,
+    in FLOP/s, in the rounds of all cases.
     """
     results = read_results(folder) | {name: result}
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,12 +70,12 @@ def write_result(folder: Path, name: str, result: Mapping[str, Any]) -> None:
 
 
 def ratio(peer: Sequence[float], ours: Sequence[float]) -> float:
-    """Returns the median of the ratios of the same round."""
+    """Returns the median over the rounds of the peer's time divided by ours."""
     return statistics.median(p / o for p, o in zip(peer, ours, strict=True))
 
 
 def fastest_of_ours(work: Work, figures: Mapping[str, Any]) -> str | None:
-    """Returns the name of our contestant with the least median, if any."""
+    """Returns the name of our contestant with the smallest median, or None."""
     names = [
         contestant.name
         for contestant in work.contestants
@@ -116,7 +116,7 @@ def shares(
 ) -> dict[tuple[str, str], float]:
     """Returns the share of a speed for each case and contestant.
 
-    That is the FLOP/s of the contestant divided by `speed`.
+    The share is the FLOP/s of the contestant divided by `speed`.
     """
     found = {}
     for case, figures in result["cases"].items():

@@ -1,4 +1,4 @@
-"""The results as tables, in Markdown."""
+"""Results -> tables and a page in Markdown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ results from those of the first contestant.
 
 
 def page(works: Sequence[Work], results: Mapping[str, Any]) -> str:
-    """Returns README.md for the works that were measured."""
+    """Returns the text of README.md for the works that were measured."""
     measured = [work for work in works if work.name in results]
     parts = [_INTRODUCTION, *_machines(measured, results)]
     parts += ["## Targets\n", target_table(measured, results)]
@@ -48,7 +48,7 @@ def page(works: Sequence[Work], results: Mapping[str, Any]) -> str:
 
 
 def target_table(works: Sequence[Work], results: Mapping[str, Any]) -> str:
-    """Returns a row for each target that was measured."""
+    """Returns a table with a row for each target that was measured."""
     rows = []
     for work in works:
         if work.name in results:
@@ -69,7 +69,7 @@ def target_table(works: Sequence[Work], results: Mapping[str, Any]) -> str:
 
 
 def work_table(work: Work, result: Mapping[str, Any]) -> str:
-    """Returns a row for each case and contestant."""
+    """Returns a table with a row for each case and contestant."""
     if work.on_accelerator:
         return accelerator_table(work, result)
     rows = []
@@ -140,7 +140,7 @@ def _remarks(work, result):
 
 
 def _machines(works, results):
-    """What the works were measured on: a line for each machine."""
+    """Yields a line for each machine on which works were measured."""
     texts: dict[str, list[str]] = {}
     for work in works:
         texts.setdefault(describe(results[work.name]["machine"]), []).append(
@@ -152,7 +152,7 @@ def _machines(works, results):
 
 
 def describe(machine: Mapping[str, Any]) -> str:
-    """Returns the machine as a part of a sentence."""
+    """Returns the description of a machine, as a part of a sentence."""
     features = ", ".join(machine["features"]) or "no features that are known"
     cores = "core" if machine["num_cores"] == 1 else "cores"
     accelerator = machine.get("accelerator")

@@ -1,4 +1,4 @@
-"""Contestants take turns: one runs at a time, and noise hits them alike."""
+"""Contestants take turns: one runs at a time, and noise hits all alike."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Process:
 
     Attributes:
         name: The name of the contestant.
-        versions: Those of its packages.
-        peak_memory: Bytes, up to the last answer.
-        cpu_seconds: Those of all its threads, up to the last answer.
+        versions: The versions of the contestant's packages.
+        peak_memory: The largest memory up to the last answer, in bytes.
+        cpu_seconds: The seconds of all threads up to the last answer.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class Process:
         Args:
             name: The name of the contestant.
             python: The interpreter.
-            file: Its file in contestants/.
-            options: What the file's `prepare` takes.
+            file: The contestant's file in contestants/.
+            options: The options that the file's `prepare` takes.
             environment: The environment variables.
-            log_file: Gets everything that the contestant prints.
+            log_file: The file for everything that the contestant prints.
         """
         self.name = name
         self._log_file = log_file
@@ -76,7 +76,7 @@ class Process:
         clock: str = "wall",
         wants_check: bool = False,
     ) -> dict[str, Any]:
-        """Runs a case and returns the answer of the contestant."""
+        """Lets the contestant run a case, and returns its answer."""
         request = {
             "case": case,
             "min_seconds": min_seconds,
@@ -129,20 +129,22 @@ def take_turns(
 
     Args:
         processes: The contestants.
-        case: What they run.
+        case: The case that the contestants run.
         rounds: The number of timed rounds.
-        untimed_rounds: The number of rounds before them.
-        max_seconds: After this time no new round begins, if there were three.
-        min_seconds: A contestant repeats its work in a round for this long.
+        untimed_rounds: The number of rounds before the timed rounds.
+        max_seconds: The time after which no new round begins, if three timed
+            rounds are done.
+        min_seconds: The time for which a contestant repeats its work in a
+            round.
         clock: "wall", or "cpu" for the time of all threads together.
-        first_at_once: Whether all run the case once more before the rounds, at
-            the same time: then they compile side by side.
-        report: Takes a line about a contestant that failed.
+        first_at_once: Whether all contestants first run the case at the same
+            time, so that they compile side by side.
+        report: A function that takes a line about a contestant that failed.
 
     Returns:
-        For the name of each contestant that did not fail: `seconds`, one
-        number for each timed round; `results` of these rounds if they are
-        numbers; `check`, `flops` and further figures if it has them.
+        The figures of each contestant that did not fail, by name: `seconds`, a
+        number for each timed round; the `results` of these rounds if they are
+        numbers; `check`, `flops` and further figures if there are any.
     """
     taken: dict[str, dict[str, Any]] = {
         p.name: {"seconds": []} for p in processes

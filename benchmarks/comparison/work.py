@@ -1,4 +1,4 @@
-"""What a row of the comparison is made of; `works.py` has the rows."""
+"""The parts of a comparison: works, contestants, targets and preparations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ class Contestant:
     """One way to do a work.
 
     Attributes:
-        name: What the tables call it. Ours begin with "keras_bert".
-        environment: Whose Python runs it: "keras_bert" for that of this
-            project, or the name of a file in environments/.
-        file: Its file in contestants/.
-        options: What the file's `prepare` takes, besides `num_threads`.
-        needs: The names of the preparations that must be done before.
+        name: The name in the tables. Our names begin with "keras_bert".
+        environment: The environment whose Python runs the contestant:
+            "keras_bert" for this project, or the name of a file in
+            environments/.
+        file: The contestant's file in contestants/.
+        options: The options of the file's `prepare`, besides `num_threads`.
+        needs: The names of the preparations that the contestant needs.
     """
 
     name: str
@@ -38,9 +39,9 @@ class Target:
 
     Attributes:
         case: The name of the case.
-        peer: The name of the contestant.
-        ratio: Its time divided by ours, at least. Ours is the fastest of our
-            contestants of the work.
+        peer: The name of the peer's contestant.
+        ratio: The smallest ratio of the peer's time to ours that we want. Ours
+            is the time of our fastest contestant of the work.
     """
 
     case: str
@@ -53,25 +54,27 @@ class Work:
     """A piece of work that several contestants do.
 
     Attributes:
-        name: What `--only` and the results call it.
-        title: What the tables say that it is.
-        note: What else a reader must know.
-        cases: Name -> what the contestants' `run` takes.
-        contestants: In the order of the tables.
-        targets: What we want to reach.
-        unit: What the seconds are of.
+        name: The name in `--only` and in the results.
+        title: The title in the tables.
+        note: Other facts that a reader of the tables must know.
+        cases: The cases that the contestants' `run` takes, by name.
+        contestants: The contestants, in the order of the tables.
+        targets: The ratios that we want to reach.
+        unit: The thing whose seconds are measured, such as a call or a step.
         matrix_product: The contestant whose result is the speed of the
             largest matrix product, in FLOP/s; the tables leave it out.
         rounds: The number of timed rounds.
-        untimed_rounds: The number of rounds before them.
-        max_seconds: The time of a case, after which no new round begins.
-        min_seconds: How long a contestant repeats its work in a round.
+        untimed_rounds: The number of rounds before the timed rounds.
+        max_seconds: The time of a case after which no new round begins.
+        min_seconds: The time for which a contestant repeats its work in a
+            round.
         clock: "wall", or "cpu" for the time of all threads together.
-        needs_data: Whether it needs the folder with real data.
+        needs_data: Whether the work needs the folder with real data.
         on_accelerator: Whether the contestants compute on the accelerator,
             whose memory they share. They compile at the same time, before they
-            take turns. `seconds` are those of one sequence.
-        grows: What grows from case to case; then a curve is drawn.
+            take turns. `seconds` are the seconds of one sequence.
+        grows: The quantity that grows from case to case, for a curve; None for
+            no curve.
     """
 
     name: str
@@ -94,7 +97,7 @@ class Work:
     def limited(self, environments: Collection[str], is_quick: bool) -> Work:
         """Returns the work with the contestants of these environments.
 
-        If it is quick, it has two rounds.
+        With `is_quick`, the work has two rounds.
         """
         work = dataclasses.replace(
             self,
@@ -112,13 +115,13 @@ class Preparation:
     """A folder of files that contestants read.
 
     Attributes:
-        environment: Whose Python makes it.
-        script: The file in preparations/. It takes the arguments and, after
-            them, the folder that it shall make.
-        arguments: Those of the script.
+        environment: The environment whose Python makes the folder.
+        script: The file in preparations/. It takes the arguments and then the
+            folder to make.
+        arguments: The arguments of the script.
         needs: The names of the preparations that must be done before.
-        is_kept: Whether a later run takes the same folder. Files that our own
-            code makes change with it, and are made anew.
+        is_kept: Whether a later run uses the folder again. Files from our own
+            code are made anew, because the code may have changed.
     """
 
     environment: str
@@ -130,7 +133,7 @@ class Preparation:
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What the rows of a run depend on.
+    """The settings that determine the works of a run.
 
     Attributes:
         model: The network of the works with random weights.
@@ -146,7 +149,7 @@ class Setup:
 
     @property
     def title(self) -> str:
-        """What the tables call the model."""
+        """The name of the model in the tables."""
         return {"bert_base_uncased": "BERT-base"}.get(self.model, self.model)
 
     def folder(self, preparation: str) -> str:

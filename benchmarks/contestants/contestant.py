@@ -6,12 +6,12 @@ FILE is in this folder, such as `inference/onnxruntime.py`, and OPTIONS are a
 JSON object. `comparison/turns.py` starts the process with the Python of the
 contestant's environment, so this file needs only the standard library.
 
-A file of a contestant defines PACKAGES, the names of the packages whose
-versions the results name, and `prepare(options)`, which returns a `Prepared`.
+A contestant's file defines PACKAGES, the names of the packages whose versions
+are in the results, and `prepare(options)`, which returns a `Prepared`.
 `options["num_threads"]` is the number of threads to use.
 
-The process reads and writes a JSON object a line. It first says that it is
-ready. Then it runs each case that it is asked for, and answers with the time.
+The process reads and writes a JSON object per line. It first says that it is
+ready. Then it runs each case that a line asks for, and answers with the time.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Prepared:
     """The work of a contestant, ready to be timed.
 
     Attributes:
-        run: Takes a case, does all of its work and returns a result.
-        check: Takes the result of a case, and returns a list that can be
-            compared with those of other contestants: numbers or texts.
-        flops: Takes a case and returns the operations of its matrix products.
-        scale: Takes a case. Its seconds are multiplied by this number, for
-            example if only a sample of an epoch is run.
-        figures: Takes a case and returns more numbers for the tables, by name,
-            such as the `batch_size` that it chose.
+        run: A function that takes a case, does all work and returns a result.
+        check: A function from a case's result to a list of numbers or texts,
+            which can be compared with other contestants' lists.
+        flops: A function from a case to the FLOPs of its matrix products.
+        scale: A function from a case to a number by which the seconds are
+            multiplied, for example if only a sample of an epoch is run.
+        figures: A function from a case to more numbers for the tables, by name,
+            such as the `batch_size`.
     """
 
     run: Callable[[Case], Any]
@@ -65,7 +65,7 @@ def main(file: str, options: str):
 
 
 def _answer(prepared, request):
-    """Runs a case as often as it takes to fill `min_seconds`."""
+    """Returns the answer to a request; repeats the case for `min_seconds`."""
     case = request["case"]
     clock = {"wall": time.perf_counter, "cpu": time.process_time}[
         request["clock"]
@@ -94,10 +94,10 @@ def _answer(prepared, request):
 
 
 def _usage():
-    """What the process has used up to now.
+    """Returns the memory and the time that the process has used up to now.
 
-    The memory is that of the process at its largest, in bytes, with the code of
-    its libraries.
+    The memory is the largest of the process, in bytes, with the code of its
+    libraries.
     """
     unit = 1 if sys.platform == "darwin" else 1024
     usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -1,4 +1,4 @@
-"""Some batches that stand for all batches of an epoch."""
+"""The sizes of all batches of an epoch -> a sample of the batches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def sample_by_size(sizes: Sequence[int], num_batches: int) -> list[int]:
-    """Returns the places of batches whose sizes are spread like those of all.
+    """Returns the indices of batches whose sizes are spread like all sizes.
 
-    They are those in the middle of `num_batches` equal parts, if all batches
-    are sorted by their size.
+    All batches are sorted by size and cut into `num_batches` equal parts. The
+    batch in the middle of each part is taken.
     """
     order = np.argsort(sizes, kind="stable")
     middles = (np.arange(num_batches) + 0.5) * len(order) / num_batches

@@ -1,4 +1,4 @@
-"""The largest matrix product: what a network is measured against."""
+"""The speed of the largest matrix product, to compare networks with."""
 
 import time
 

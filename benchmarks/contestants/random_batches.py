@@ -31,10 +31,10 @@ def random_features(
 def random_pretraining_batch(
     batch_size: int, seq_length: int, num_predictions: int, vocab_size: int
 ) -> dict[str, np.ndarray]:
-    """Adds the labels of pre-training to `random_features`.
+    """Returns `random_features` and the labels of pre-training.
 
     `masked_lm_positions` and `masked_lm_ids` are int32 [B, P], and
-    `next_sentence_labels` int32 [B].
+    `next_sentence_labels` are int32 [B].
     """
     random = np.random.default_rng(2)
     positions = np.stack(

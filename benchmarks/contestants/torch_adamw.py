@@ -1,4 +1,4 @@
-"""The optimizer that Trainer of transformers builds by default."""
+"""The optimizer that transformers' Trainer builds by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts a random head on a checkpoint, and writes the model for us and others.
+"""Writes a checkpoint with a random head, for keras_bert and for peers.
 
     python classifier.py TASK CHECKPOINT FOLDER
 

@@ -2,9 +2,9 @@
 
     python exported_network.py CHECKPOINT FOLDER
 
-Writes FOLDER/float32 and FOLDER/bfloat16, SavedModels; float32 and int8 as
-.tflite and .onnx files; and all of these as .xml files of OpenVINO, int8 with
-ranges of random pairs.
+Writes SavedModels as FOLDER/float32 and FOLDER/bfloat16; float32 and int8
+networks as .tflite and .onnx files; and OpenVINO networks of all three
+precisions as .xml files. OpenVINO's int8 has ranges from random pairs.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Writes BertModel of transformers as .onnx files, as its users would.
+"""Writes transformers' BertModel as .onnx files, as its users would.
 
     python onnx_of_transformers.py CHECKPOINT FOLDER
 
-Writes FOLDER/plain.onnx; FOLDER/float32.onnx, with the operations that the
-optimizer of ONNX Runtime fuses for BERT; and FOLDER/int8.onnx, the same with
-dynamic int8.
+Writes FOLDER/plain.onnx; FOLDER/float32.onnx, with the operations that ONNX
+Runtime's optimizer fuses for BERT; and FOLDER/int8.onnx, which is float32.onnx
+in dynamic int8.
 """
 
 import sys

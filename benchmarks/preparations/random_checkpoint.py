@@ -1,4 +1,4 @@
-"""Writes a network with random weights in the format of Hugging Face.
+"""Writes a network with random weights in Hugging Face's format.
 
     python random_checkpoint.py MODEL FOLDER
 

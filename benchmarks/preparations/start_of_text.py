@@ -1,8 +1,8 @@
-"""Writes the first megabytes of a .gz text.
+"""Writes the first megabytes of a text in a .gz file.
 
     python start_of_text.py FILE MEGABYTES FOLDER
 
-Writes FOLDER/text.txt, whole lines.
+Writes FOLDER/text.txt, which ends with a whole line.
 """
 
 import gzip

@@ -1,9 +1,9 @@
-"""Writes the rows of a task as JSON lines, for peers that cannot read it.
+"""Writes a task's rows as JSON lines, for peers that cannot read the task.
 
     python task_rows.py TASK DATA_DIR FOLDER
 
-Writes FOLDER/train.jsonl and FOLDER/validation.jsonl: the `texts` of each row,
-a list, and the number of its `label`.
+Writes FOLDER/train.jsonl and FOLDER/validation.jsonl. Each line has a list of
+`texts` and the index of the `label`.
 """
 
 import json

@@ -2,9 +2,10 @@
 
     python text_lines.py SHARED FOLDER
 
-Writes FOLDER/novels.json, korean.json and mixed.json, lists of texts. `mixed`
-has paragraphs in Arabic, German, Thai and Chinese; wikipedia.en.json and
-wikipedia.ko.json have paragraphs of 100 characters and more.
+Writes lists of texts: FOLDER/novels.json, korean.json, mixed.json,
+wikipedia.en.json and wikipedia.ko.json. `mixed` has paragraphs in Arabic,
+German, Thai and Chinese; the Wikipedia files have paragraphs of at least 100
+characters.
 """
 
 import gzip

@@ -1,6 +1,6 @@
-"""The compiler of TPUs, on a machine without one.
+"""The TPU compiler, on a machine without a TPU.
 
-It is in the package libtpu, beside JAX; see `environments/tpu.txt`.
+The compiler is in the package libtpu, beside JAX; see `environments/tpu.txt`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Chip:
     """A kind of chip, with the figures that its maker publishes.
 
     Attributes:
-        topology: Four of them, as the compiler names them.
-        memory: Bytes.
-        flops: FLOP/s of bfloat16 products.
-        bandwidth: Bytes a second.
+        topology: The compiler's name for four of these chips.
+        memory: The memory of a chip, in bytes.
+        flops: The FLOP/s of bfloat16 products.
+        bandwidth: The bandwidth of the memory, in bytes per second.
     """
 
     topology: str
@@ -38,16 +38,16 @@ CHIPS = {
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """What the compiler says of a program, for one chip.
+    """The compiler's figures about a program, for one chip.
 
     Attributes:
         arguments: The bytes of weights, moments and the batch.
-        temporary: The bytes of activations and gradients, and of what does not
-            take the place of an argument.
-        flops: Those of a step. The compiler counts a loop once.
-        bytes_accessed: What a step reads and writes, in bytes. This is too
-            much: a piece of an array that is moved into the fast memory on the
-            chip counts as the whole array.
+        temporary: The bytes of activations and gradients, and of results that
+            do not replace an argument.
+        flops: The FLOPs of a step. The compiler counts a loop once.
+        bytes_accessed: The bytes that a step reads and writes. The number is
+            too large: a piece of an array that is moved into the fast memory on
+            the chip counts as the whole array.
     """
 
     arguments: int
@@ -56,9 +56,9 @@ class Compiled:
     bytes_accessed: float
 
     def cells(self, chip: Chip, num_sequences: int) -> list[str]:
-        """Returns the cells of a table, as `HEAD` names them.
+        """Returns the cells of a table, in the order of `HEAD`.
 
-        `num_sequences` are those of a step on one chip.
+        `num_sequences` is the number of sequences per step on one chip.
         """
         memory = self.arguments + self.temporary
         seconds = self.flops / chip.flops, self.bytes_accessed / chip.bandwidth
@@ -82,7 +82,7 @@ HEAD = (
 
 
 def find_compiler() -> None:
-    """Sets what libtpu reads. To be called before JAX is used."""
+    """Sets the variables that libtpu reads; call it before JAX is used."""
     try:
         import libtpu
     except ImportError:
@@ -101,7 +101,7 @@ def find_compiler() -> None:
 
 
 def abstract_devices(chip: Chip) -> list[Any]:
-    """Returns the four devices of JAX that a program is compiled for."""
+    """Returns the four JAX devices for which a program is compiled."""
     from jax.experimental import topologies
 
     return topologies.get_topology_desc(chip.topology, "tpu").devices
@@ -110,10 +110,11 @@ def abstract_devices(chip: Chip) -> list[Any]:
 def compile_tensorflow(
     step: Callable[..., Any], arguments: tuple[Any, ...], chip: Chip
 ) -> Compiled:
-    """Compiles a function of TensorFlow for one chip.
+    """Compiles a TensorFlow function for one chip; returns its figures.
 
-    Raises the compiler's error if a TPU cannot run it, and that of TensorFlow
-    if it has shapes that are not known, or operations that XLA lacks.
+    Raises the compiler's error if a TPU cannot run the function, and
+    TensorFlow's error if the function has unknown shapes or operations that XLA
+    lacks.
     """
     import jax.extend.mlir
     import numpy as np
@@ -149,7 +150,7 @@ def compile_tensorflow(
 
 
 def figures_of(executable: Any) -> Compiled:
-    """Returns what a compiled program of JAX's runtime says of itself."""
+    """Returns the figures that the JAX runtime reports for a program."""
     sizes = executable.get_compiled_memory_stats()
     cost = executable.cost_analysis()
     return Compiled(

@@ -1,4 +1,4 @@
-"""For each kind of task: its network, and a batch of texts that fill a row."""
+"""A name of a kind -> the kind, and a batch of texts that each fill a row."""
 
 import tempfile
 from pathlib import Path
@@ -49,7 +49,7 @@ NAMES = tuple(_TASKS)
 
 
 def make_kind(name: str, seq_length: int, config: BertConfig) -> Kind:
-    """Returns the kind of a name, with a tokenizer of few words."""
+    """Returns the kind with a name, and with a tokenizer of a few words."""
     task = _TASKS[name]
     settings = get_kind(name).Settings(max_seq_length=seq_length)
     spec = TaskSpec(name, tuple(task.fields), settings, task.labels)
@@ -79,7 +79,7 @@ def make_batch(kind: Kind, batch_size: int) -> Batch:
 def make_ids(
     signature: Signature, batch_size: int, seq_length: int
 ) -> tuple[tf.Tensor, ...]:
-    """Returns arguments of `id_signature`, with two choices for each text."""
+    """Returns arguments for `id_signature`, with two choices if it has any."""
     shapes = {2: (batch_size, seq_length), 3: (batch_size, 2, seq_length)}
     return tuple(
         tf.ones(shapes[spec.shape.rank], spec.dtype)

@@ -1,11 +1,11 @@
-"""The table of everything that is compared: a file for each kind of work.
+"""The table of all works that are compared: a file for each kind of work.
 
-To add a peer, write a file for it in contestants/, in the folder of the work,
-and name it in the file of the work here. To add a work, add a folder there and
-a file here. What contestants read from disk is made by preparations, which are
-named beside the work.
+To add a peer, write its file in contestants/, in the folder of the work, and
+name this file in the work's file here. To add a work, add a folder there and a
+file here. Preparations make the files that contestants read; they are named
+beside the work.
 
-A file defines `works(setup)` and, if it needs some, `preparations(setup)`.
+A file defines `works(setup)` and, if needed, `preparations(setup)`.
 """
 
 from __future__ import annotations

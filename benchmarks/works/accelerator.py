@@ -1,7 +1,7 @@
 """Training and inference on an accelerator, in bfloat16.
 
-Ours is the network of this package on the JAX backend of Keras, which XLA
-compiles as it does for TensorFlow. `accelerator.md` says how to measure.
+Our network runs on Keras' JAX backend; XLA compiles it as it does for
+TensorFlow. `accelerator.md` says how to measure.
 """
 
 import json
@@ -261,7 +261,7 @@ def _transformers(kind, setup, passes_mask=True):
 
 
 def _config(model):
-    """Returns a config with the keys of Hugging Face's library."""
+    """Returns a config with Hugging Face's keys."""
     if model == "minilm":
         return _MINILM
     file = ROOT / "configs" / "models" / f"{model}.json"

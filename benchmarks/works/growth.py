@@ -1,4 +1,4 @@
-"""How the time of inference grows with the length, batch and network."""
+"""The growth of the time of inference with the length, batch and network."""
 
 from comparison.environments import ROOT
 from comparison.work import Contestant, Work

@@ -56,9 +56,9 @@ def matrix_product(precision):
 
 
 def with_compiled(contestant, setup):
-    """Adds the same network compiled by torch.compile, but not to a quick run.
+    """Returns a contestant, and the same network compiled by torch.compile.
 
-    It compiles for minutes.
+    A quick run leaves out the second contestant, which compiles for minutes.
     """
     compiled = dataclasses.replace(
         contestant,
@@ -134,9 +134,10 @@ def _int8(setup):
 
 
 def _our_formats(setup, precision):
-    """Ours, in the formats that preparations/exported_network.py writes.
+    """Returns our contestants, in the formats of exported_network.py.
 
-    The name begins with "keras_bert"; the fastest format meets the targets.
+    Their names begin with "keras_bert". The fastest format counts for the
+    targets.
     """
     folder = setup.folder("exported")
     saved_model = Contestant(

@@ -1,7 +1,7 @@
-"""The Adam of google-research/bert as a pure function of JAX arrays.
+"""google-research/bert's Adam as a pure function of JAX arrays.
 
-It does what `keras_bert.training.AdamWeightDecay` does: no bias correction, a
-decay apart from the gradient, and one norm over all gradients.
+The function does what `keras_bert.training.AdamWeightDecay` does: no bias
+correction, a decay apart from the gradient, and one norm over all gradients.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def apply_gradients(
 ) -> tuple[list[jax.Array], Moments]:
     """Returns the weights and moments after a step.
 
-    `paths` are those of the weights: biases and layer norms do not decay.
+    `paths` are the paths of the weights: biases and layer norms do not decay.
     """
     norm = jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in gradients))
     scale = _CLIP_NORM / jnp.maximum(norm, _CLIP_NORM)

@@ -1,8 +1,8 @@
-"""The memory that a compiled function of JAX needs."""
+"""The memory that a compiled JAX function needs."""
 
 
 def memory_of(compiled) -> int:
-    """Returns the bytes of its arguments, results and intermediate arrays."""
+    """Returns the bytes of arguments, results and intermediate arrays."""
     sizes = compiled.memory_analysis()
     return (
         sizes.argument_size_in_bytes

@@ -17,7 +17,10 @@ def prepare(options):
 
 
 def _speed():
-    """The matrices grow until their products take long enough."""
+    """Returns the best FLOP/s of square matrices of several sizes.
+
+    The matrices grow until their products take long enough.
+    """
     best, size, seconds = 0.0, 256, 0.0
     while seconds < _LONG_ENOUGH and size <= _LARGEST:
         seconds = _seconds_of_products(size)

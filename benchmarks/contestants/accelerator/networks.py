@@ -13,10 +13,10 @@ NUM_LABELS = 2
 
 
 def network(build, config, policy, **arguments):
-    """Returns a network, the same one as at the last call if it is asked for.
+    """Returns a network; for the last arguments, the same network again.
 
-    `build` is a function of keras_bert, `config` has the keys of Hugging Face,
-    and `policy` is one of Keras.
+    `build` is a keras_bert function, `config` has Hugging Face's keys, and
+    `policy` is a Keras policy.
     """
     return _network(build, json.dumps(config), policy, **arguments)
 
@@ -29,7 +29,7 @@ def _network(build, config, policy, **arguments):
 
 
 def training_flops(case):
-    """Returns those of a sequence: forward, and twice backward."""
+    """Returns the FLOPs to train on a sequence: forward, and twice backward."""
     config = _bert_config(case["config"])
     features = random_features(1, case["seq_length"], config.vocab_size)
     if case.get("num_predictions"):
@@ -41,7 +41,7 @@ def training_flops(case):
 
 
 def inference_flops(case):
-    """Returns those of a sequence, forward only."""
+    """Returns the FLOPs of a sequence, forward only."""
     config = _bert_config(case["config"])
     features = random_features(1, case["seq_length"], config.vocab_size)
     num_labels = NUM_LABELS if case["classifies"] else 0

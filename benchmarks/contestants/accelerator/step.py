@@ -1,4 +1,4 @@
-"""A step that a contestant takes again and again with one batch."""
+"""A step that a contestant repeats with one batch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from contestant import Case, Prepared
 
 @dataclasses.dataclass
 class Step:
-    """What a contestant does again and again.
+    """A step that a contestant repeats.
 
     Attributes:
-        run: Takes the step `num_steps` times, and waits for the accelerator.
-        num_steps: How often a call of `run` takes the step.
-        memory: Returns the bytes of the accelerator that the step needs, or
-            None if that is not known.
-        program: Returns what the compiler made of the step, as a text.
+        run: A function that takes the step `num_steps` times, and waits for the
+            accelerator.
+        num_steps: The number of steps in a call of `run`.
+        memory: A function that returns the bytes that the step needs on the
+            accelerator, or None if they are not known.
+        program: A function that returns the compiled step as a text.
     """
 
     run: Callable[[], object]
@@ -34,10 +35,10 @@ def prepared(
     flops: Callable[[Case], float] | None = None,
     check: Callable[[object], list] | None = None,
 ) -> Prepared:
-    """Returns a work whose seconds, and `flops`, are those of one sequence.
+    """Returns a work whose seconds and `flops` are for one sequence.
 
-    `build` takes a case, at its first run. `check` takes the result of that
-    run: not always do as many follow.
+    `build` is called at the first run of a case. `check` takes the result of
+    this first run, because the number of later runs varies.
     """
     # The last case only: its weights fill the memory.
     last: dict[str, Any] = {}

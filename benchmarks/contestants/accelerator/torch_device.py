@@ -1,4 +1,4 @@
-"""The device of torch, and the memory that a step takes on it."""
+"""The torch device, and the memory that a step takes on the device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def set_up(num_threads: int) -> None:
-    """Sets what a process sets before it builds a model."""
+    """Sets torch's options; to be called before a model is built."""
     torch.set_num_threads(num_threads)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
@@ -20,7 +20,7 @@ def set_up(num_threads: int) -> None:
 
 
 def on_device(arrays: Mapping[str, np.ndarray]) -> dict[str, torch.Tensor]:
-    """Returns int64 tensors."""
+    """Returns arrays as int64 tensors on the device."""
     return {n: torch.from_numpy(x).long().to(DEVICE) for n, x in arrays.items()}
 
 
@@ -30,7 +30,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory() -> int | None:
-    """Returns the most bytes at once since the last reset, if known."""
+    """Returns the peak of bytes since the last reset; None if unknown."""
     return torch.cuda.max_memory_allocated() if DEVICE == "cuda" else None
 
 

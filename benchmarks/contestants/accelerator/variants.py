@@ -2,12 +2,12 @@
 
     no attention dropout   the weights of the attention are all kept
     fused attention        `keras.ops.dot_product_attention` with the mask
-    sequence lengths       JAX's own with the lengths instead of the mask
+    sequence lengths       `jax.nn.dot_product_attention` with the lengths
     rbg                    the accelerator's own random numbers, for dropout
     no donation            the step keeps the old weights beside the new ones
 
-The two attentions draw no dropout, so they come with "no attention dropout".
-On an accelerator they must run cuDNN's kernels; a CPU has none.
+The two attentions have no dropout, so they are used with "no attention
+dropout". On a GPU, they must run cuDNN's kernels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IS_GPU = jax.default_backend() == "gpu"
 
 
 class Variants:
-    """Applies variants, by their names, to all networks that are built."""
+    """The chosen variants, which apply to all networks that are built later."""
 
     def __init__(self, names: Sequence[str]):
         self._names = set(names)
@@ -45,14 +45,14 @@ class Variants:
         return "no donation" not in self._names
 
     def config(self, config: dict) -> dict:
-        """Returns the config of the network, with the keys of Hugging Face."""
+        """Returns a network's config with the variants applied."""
         if "no attention dropout" in self._names:
             return config | {"attention_probs_dropout_prob": 0.0}
         return config
 
     @contextlib.contextmanager
     def while_compiling(self):
-        """Functions that are traced in this context draw the same numbers."""
+        """Lets functions that are compiled in the block use rbg, if chosen."""
         if "rbg" not in self._names:
             yield
             return
@@ -68,13 +68,13 @@ class Variants:
             yield
 
     def check_compiled(self, compiled) -> None:
-        """Raises AssertionError if an attention fell back to plain products."""
+        """Raises AssertionError if a fused attention runs as plain products."""
         if _IS_GPU and self._names & set(_ATTENTIONS):
             assert "fmha" in compiled.as_text(), self._names
 
 
 class FusedAttention(SelfAttention):
-    """With `keras.ops.dot_product_attention`, for a mask of 0 and 1."""
+    """Attention by `keras.ops.dot_product_attention`, for a mask of 0 and 1."""
 
     def call(self, x, input_mask, positions=None, packed=False):
         _, seq_length = ops.shape(input_mask)
@@ -97,7 +97,7 @@ class FusedAttention(SelfAttention):
 
 
 class AttentionByLengths(FusedAttention):
-    """With `jax.nn.dot_product_attention`, for padding at the end of rows."""
+    """Attention by `jax.nn.dot_product_attention`, for padding at row ends."""
 
     def _attend(self, query, key, value, input_mask):
         return jax.nn.dot_product_attention(

@@ -1,7 +1,7 @@
-"""`predict` of BertTextClassifier of keras-hub, with its preprocessor.
+"""keras-hub's BertTextClassifier.predict, with keras-hub's preprocessor.
 
-keras-hub pads all texts to one length. It is the 128 tokens at which the others
-truncate; its own default is 512.
+keras-hub pads all texts to one length. Here, this length is the 128 tokens at
+which the other contestants truncate; keras-hub's default is 512.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The pipeline "text-classification" of transformers."""
+"""transformers' pipeline "text-classification"."""
 
 import json
 

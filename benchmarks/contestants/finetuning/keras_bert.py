@@ -1,7 +1,7 @@
 """An epoch as `keras_bert.finetune` runs it by default.
 
-Its batches hold examples of like length. The steps of some batches of the epoch
-are timed; reading and evaluation are not.
+Each batch has examples of similar length. The steps of some batches of the
+epoch are timed; reading and evaluation are not.
 """
 
 import os

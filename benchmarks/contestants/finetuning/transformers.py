@@ -1,6 +1,6 @@
-"""An epoch as Trainer of transformers runs it.
+"""An epoch as transformers' Trainer runs it.
 
-Its batches hold examples in random order. Texts are padded to 128 tokens, as
+The batches have examples in random order. Texts are padded to 128 tokens, as
 run_glue.py does by default, or to the longest text of the batch. The steps of
 some batches of the epoch are timed; reading and evaluation are not.
 """

@@ -1,4 +1,4 @@
-"""The network in a SavedModel of `export_pretrained`."""
+"""The network in a SavedModel that `export_pretrained` wrote."""
 
 import os
 

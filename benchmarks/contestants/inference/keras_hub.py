@@ -1,6 +1,6 @@
-"""BertBackbone of keras-hub on TensorFlow, called in a tf.function.
+"""keras-hub's BertBackbone on TensorFlow, called in a tf.function.
 
-`predict` of Keras would be slower: it adds some milliseconds to every call.
+Keras' `predict` would be slower: it adds some milliseconds to every call.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A network in a .tflite file, in the interpreter of LiteRT."""
+"""A network in a .tflite file, in LiteRT's interpreter."""
 
 from ai_edge_litert.interpreter import Interpreter
 from contestant import Prepared

@@ -1,7 +1,7 @@
 """A network in an .xml or .onnx file, in OpenVINO.
 
-In int8, an .xml file has weights in int8 already, and NNCF makes those of an
-.onnx file, with ranges of random ids.
+For int8, an .xml file already has int8 weights. NNCF computes the int8 weights
+of an .onnx file, with ranges from random ids.
 """
 
 import nncf

@@ -1,4 +1,4 @@
-"""BertModel of transformers, with its own choice of attention.
+"""transformers' BertModel, with the attention that transformers chooses.
 
 With the option `compiled`, torch.compile makes kernels for each shape.
 """

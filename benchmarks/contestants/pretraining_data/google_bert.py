@@ -1,4 +1,4 @@
-"""create_pretraining_data.py of google-research/bert."""
+"""google-research/bert's create_pretraining_data.py."""
 
 import sys
 import tempfile

@@ -1,6 +1,6 @@
-"""A step of BertMaskedLM of keras-hub with Keras' AdamW and clipping.
+"""A step of keras-hub's BertMaskedLM with Keras' AdamW and clipping.
 
-keras-hub has no next sentence.
+keras-hub has no next-sentence objective.
 """
 
 import os

@@ -1,8 +1,8 @@
 """A step of BertForPreTraining with AdamW and clipping, as Trainer runs it.
 
-transformers computes the logits of all positions, also of those that are not
-masked: their label is -100. With the option `compiled`, torch.compile makes
-kernels of the forward and the backward pass.
+transformers computes the logits of all positions, including positions that are
+not masked, whose label is -100. With the option `compiled`, torch.compile makes
+kernels for the forward and the backward pass.
 """
 
 import contextlib

@@ -7,5 +7,5 @@ from collections.abc import Iterable
 
 
 def digests(lines: Iterable[list[int]]) -> list[str]:
-    """Returns a text for the ids of each line."""
+    """Returns a digest of the ids of each line, as a text."""
     return [f"{zlib.crc32(str(ids).encode()):x}" for ids in lines]

@@ -1,6 +1,6 @@
 """`BertTokenizer`: in one call, which uses one thread, or in tf.data.
 
-If it is portable, it uses no operation of tensorflow-text.
+A portable tokenizer uses no operation of tensorflow-text.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Inference with our network on JAX, compiled by XLA, weights in bfloat16.
 
-Every answer is waited for. With `classifies` it is the logits of a classifier,
-without it the hidden states.
+The contestant waits for every answer. With `classifies`, an answer is the
+logits of a classifier; without it, the hidden states.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Inference with BertModel or BertForSequenceClassification in bfloat16.
 
-`torch.compile` runs it as a CUDA graph where there is a GPU, which pays for
-small batches; attention is that of `scaled_dot_product_attention`. Every answer
-is waited for.
+On a GPU, `torch.compile` runs the model as a CUDA graph, which pays for small
+batches. `scaled_dot_product_attention` computes the attention. The contestant
+waits for every answer.
 """
 
 import torch

@@ -1,7 +1,7 @@
-"""Where the time of our training step goes, from a trace of JAX.
+"""Where the time of our training step goes, from a JAX trace.
 
-The result is a table as a text. The folder `options["output_dir"]` gets the
-trace, which https://ui.perfetto.dev shows, and the program that XLA made.
+The result is a table as a text. The trace, which https://ui.perfetto.dev shows,
+and the program that XLA made are written to `options["output_dir"]`.
 """
 
 import collections
@@ -62,7 +62,7 @@ def prepare(options):
 
 
 def _times(trace):
-    """Returns milliseconds and number of runs of each operation of XLA."""
+    """Returns the milliseconds and the number of runs of each XLA operation."""
     events = trace["traceEvents"]
     # On a GPU, further lines repeat what its streams did.
     streams = {
@@ -83,10 +83,10 @@ def _times(trace):
 
 
 def _origins(program):
-    """Returns operation -> the layer and operation in Keras that it is of.
+    """Returns the Keras layer and operation behind each XLA operation.
 
-    For example "backward layer_*/attention/query/dot_general". A fused
-    operation without a name gets that of the last one inside it.
+    An example is "backward layer_*/attention/query/dot_general". A fused
+    operation without a name gets the name of the last operation inside it.
     """
     origins, last_inside, fused, computation = {}, {}, {}, None
     for line in program.splitlines():

@@ -1,7 +1,7 @@
 """Where the time of the peer's training step goes, from torch's profiler.
 
-The result is its table of kernels as a text. The folder
-`options["output_dir"]` gets the trace, which https://ui.perfetto.dev shows.
+The result is the profiler's table of kernels as a text. The trace, which
+https://ui.perfetto.dev shows, is written to `options["output_dir"]`.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
 """A training step of our network on JAX, compiled as one function by XLA.
 
 The weights and moments are float32, and the network computes in bfloat16. With
-`num_predictions` it is a step of pre-training with both objectives, without
-them a step of a classifier. The step takes the buffers of the old weights and
-moments for the new ones.
+`num_predictions`, the step is a pre-training step with both objectives; without
+it, a classifier's step. The new weights and moments use the buffers of the old
+weights and moments.
 """
 
 import jax
@@ -63,7 +63,7 @@ def step_builder(options):
 
 
 def network_of(config, is_pretraining):
-    """Returns the network of a config with the keys of Hugging Face."""
+    """Returns the network for a config with Hugging Face's keys."""
     if is_pretraining:
         return networks.network(
             keras_bert.models.build_pretraining_model, config, "mixed_bfloat16"
@@ -77,9 +77,9 @@ def network_of(config, is_pretraining):
 
 
 def compiled_step(network, variants):
-    """Returns the step as a function that JAX compiles, of four arguments.
+    """Returns the step as a function that JAX compiles.
 
-    They are the weights, the seeds, the moments and the batch.
+    Its arguments are the weights, the seeds, the moments and the batch.
     """
     inputs = list(network.input)
     paths = [v.path for v in network.trainable_variables]

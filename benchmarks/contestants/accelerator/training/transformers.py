@@ -1,10 +1,10 @@
 """A training step of BertForPreTraining or BertForSequenceClassification.
 
-`torch.compile` compiles the forward and the backward pass, attention is that of
-`scaled_dot_product_attention`, AdamW is the fused one. The weights stay in
-float32, and autocast computes in bfloat16, as in ours.
+`torch.compile` compiles the forward and the backward pass,
+`scaled_dot_product_attention` computes the attention, and AdamW is fused. The
+weights stay in float32, and autocast computes in bfloat16, as in our step.
 
-The forward of BertForPreTraining computes the logits of all positions. Here its
+BertForPreTraining's `forward` computes the logits of all positions. Here, the
 heads are called with the masked positions only.
 """
 
