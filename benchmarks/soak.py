@@ -24,7 +24,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from server_load import (
-    body_of,
     free_port,
     memory_mb,
     read_lines,
@@ -49,7 +48,7 @@ def main():
     args = parser.parse_args()
     texts = read_lines(args.short)[:_NUM_TEXTS]
     with tempfile.TemporaryDirectory() as folder:
-        command = serve_exports(args.model, folder)[f"keras_bert {args.engine}"]
+        (command,) = serve_exports(args.model, folder, [args.engine]).values()
         port = free_port()
         server = subprocess.Popen(
             [part.replace("{port}", str(port)) for part in command],
@@ -108,9 +107,10 @@ def soak(server, port, texts, versions, seconds):
 
 def ask(connection, text):
     """Returns the status (or an error's name) and the vector for a text."""
+    body = json.dumps({"model": "model", "input": text})
     json_type = {"Content-Type": "application/json"}
     try:
-        connection.request("POST", "/v1/embeddings", body_of(text), json_type)
+        connection.request("POST", "/v1/embeddings", body, json_type)
         answer = connection.getresponse()
         body = answer.read()
     except OSError as error:
