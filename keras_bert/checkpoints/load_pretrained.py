@@ -30,8 +30,8 @@ class PretrainedModel:
         >>> pretrained = keras_bert.load_pretrained(
         ...     "pretrained", max_seq_length=16
         ... )
-        >>> isinstance(pretrained, keras_bert.checkpoints.PretrainedModel)
-        True
+        >>> pretrained
+        PretrainedModel(bert, 2 layers of width 12, 31 word pieces)
         >>> pretrained.tokenizer.vocab_size, pretrained.config.hidden_size
         (31, 12)
 
