@@ -36,12 +36,12 @@ class Family:
         switches: The fields of `BertConfig` whose values differ from BERT's.
         keys: Keys of the family's config.json -> the fields of `BertConfig`,
             where their names differ.
-        former_keys: Like `keys`, for the config.json of the first release.
+        former_keys: Like `keys`, for the family's first release.
         required: Keys of the config.json -> the only values that they may
-            have. An absent key has the first value.
+            have. An absent key means the first value.
         positions: The values that position_embedding_type may have in the
             config.json.
-        harmless: A pattern of further keys that do not change the outputs.
+        harmless: A pattern for further keys that do not change the outputs.
         translate: A function from the values of a config.json, with renamed
             keys, to the fields of `BertConfig` that need a computation.
         write: The reverse of `translate`: a function from the fields of

@@ -248,8 +248,8 @@ def _check_outputs(
             )
         if output.shape != expected.shape:
             raise InputError(
-                f"The {name} of the teacher have the shape {output.shape}, but "
-                f"the network has {expected.shape}; give a teacher with this "
+                f"The teacher's {name} have the shape {output.shape}, but the "
+                f"network's have {expected.shape}; give a teacher with this "
                 "shape."
             )
 

@@ -395,14 +395,14 @@ class FinetunedModel:
         By default, this is a SavedModel that takes strings; see
         `export_finetuned`. For another format or precision, or with labeled
         `rows`, a report such as `export_dir/1.report.json` is written beside
-        the folder. The report has the config, the `bytes` of all files and,
-        with rows, the `metrics` on these rows, each as a pair: this model's and
-        the exported model's. With the format auto, the report has the
-        `measured_ms` of all formats. But if the folder has earlier versions,
-        their format is used and nothing is measured.
+        the folder. The report has the config, the size of all files (`bytes`)
+        and, with rows, the `metrics` on these rows, each as a pair: this
+        model's and the exported model's. With the format auto, the report has
+        the `measured_ms` of all formats. But if the folder has earlier
+        versions, their format is used and nothing is measured.
 
-        For OpenVINO's int8, `calibration` is about 300 texts of the training
-        set, without labels, on which the ranges of the inputs are found.
+        For OpenVINO's int8, give about 300 training texts without labels as
+        `calibration`. They show how large the inputs of each layer become.
         Returns the version's folder.
         """
         # The rows are read before anything is written, because one may be

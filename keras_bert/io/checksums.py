@@ -43,8 +43,8 @@ def check_is_undamaged(folder: Path) -> None:
     """Raises InputError if a file differs from its checksum in the folder."""
     if damage := find_damage(folder):
         raise InputError(
-            f"{folder} cannot be used: {damage}; copy the folder again, or "
-            f"remove {CHECKSUMS_FILE} if you have changed it."
+            f"{folder} cannot be used: {damage}; copy the folder again. If "
+            f"you changed the file yourself, remove {CHECKSUMS_FILE}."
         )
 
 

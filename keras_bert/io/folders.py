@@ -32,7 +32,7 @@ _TEXT = (
 def list_names(folder: Any) -> list[str]:
     """Returns the names in a folder; [] if the folder is missing.
 
-    A store gets one request.
+    For a folder in an object store, it sends one request.
     """
     try:
         if is_remote(folder):
@@ -46,7 +46,8 @@ def list_names(folder: Any) -> list[str]:
 def file_states(folder: Any) -> dict[str, str]:
     """Returns, for each file below a folder, a text that changes with the file.
 
-    The names are relative to the folder. A store gets one request.
+    The names are relative to the folder. For a folder in an object store, it
+    sends one request.
     """
     if is_remote(folder):
         start = len(folder.path)

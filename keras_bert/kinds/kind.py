@@ -51,7 +51,7 @@ ONE_LABEL = {
 
 
 def library_metric(module: str, name: str, **options: Any) -> Metric:
-    """Returns a library's metric, which imports the library when called."""
+    """Returns a metric function that imports its library when called."""
 
     def metric(gold: Values, predicted: Values) -> Any:
         function = getattr(importlib.import_module(module), name)
@@ -175,9 +175,9 @@ class Kind(tf.Module):
             near = difflib.get_close_matches(name, Kind.__annotations__, 1, 0.9)
             if near and name[0] != "_" and name not in dir(Kind):
                 raise InputError(
-                    f"The kind {cls.__name__} has {name}, which no kind has; "
-                    f"write {near[0]}, or choose a name that differs more "
-                    "from it."
+                    f"The kind {cls.__name__} defines {name}, which looks like "
+                    f"a misspelled {near[0]}; write {near[0]}, or choose a "
+                    "name that is less similar."
                 )
         if former := _FORMER.intersection(cls.__dict__):
             raise InputError(

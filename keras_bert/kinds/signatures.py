@@ -56,7 +56,7 @@ def id_signature(model: keras.Model) -> Signature:
     """Returns the signature of a network that takes ids.
 
     The ids are int32 [B, S], or [B, R, S] for texts in windows or for choices.
-    Windows without a token come after all other windows of their text.
+    Empty windows come after all other windows of their text.
     """
 
     def call(*ids: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -133,10 +133,10 @@ def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
 def _messages(
     logits: Any, is_word: Any, transitions: Any, join: Any = ops.logsumexp
 ) -> Any:
-    """Returns a score for all that follows each label of a word, [B, S, L].
+    """Returns the score of what can follow each label at each word, [B, S, L].
 
-    `join` makes this score from the scores of all sequences of labels that can
-    follow.
+    What can follow is a set of label sequences. `join` makes one score from the
+    scores of these sequences: their log-sum-exp or their maximum.
     """
 
     def step(after: Any, token: Any) -> Any:

@@ -137,7 +137,7 @@ class SampledTokens(keras.layers.Layer):
     there, int [B, P], and logits of a generator [B, P, V]. Tokens are drawn
     from the softmax of the logits. Position 0 means that there is no masked
     token. Returns the tokens, int32 [B, S], and labels, float32 [B, S]: 1 where
-    a token differs from the original, or else 0.
+    a token differs from the original, and 0 elsewhere.
 
     In evaluation, it draws the same noise for all batches, so that a network
     gets the same figures each time. No gradient passes through this layer.

@@ -125,7 +125,7 @@ def build_blocks(
 def _build_positions(
     config: BertConfig, input_mask: Any, prefix: str
 ) -> tuple[list[Any], list[Any]]:
-    """Returns the position inputs of full and of local attention blocks.
+    """Returns the position inputs for full and for local attention.
 
     A block has one input for its positions, or none.
     """

@@ -25,8 +25,8 @@ def count_work(
     spends on them lowers its utilization.
 
     Args:
-        features: The inputs of the model. `input_mask` [..., S] is 0 at
-            padding and numbers the sequences of a row from 1.
+        features: The inputs of the model. `input_mask` [..., S] is 0 for
+            padding, or else the number of the sequence in its row, from 1.
         config: The config of the network.
         num_labels: The number of outputs of the head on the pooled output; 0 if
             the model has neither pooler nor head.

@@ -23,7 +23,7 @@ def check_lora(config: BertConfig, rank: int, targets: str) -> None:
     smallest = min(config.hidden_size, config.intermediate_size)
     if rank > smallest:
         raise InputError(
-            f"lora_rank is {rank}, but the smallest side of the matrices is "
+            f"lora_rank is {rank}, but the smallest width of the matrices is "
             f"{smallest}; give a smaller rank, usually 4 to 16."
         )
 

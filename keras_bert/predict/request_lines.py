@@ -143,10 +143,10 @@ def by_column(
 def answer_lines(
     model: ServedModel, lines: Sequence[RequestLine]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Returns each request with its answer, and the number of wrong lines.
+    """Returns each request with its answer, and how many lines were wrong.
 
-    For a line that cannot be read, the result has the `error`, the number of
-    the line and the file, if any.
+    For a line that cannot be read, the result has the `error`, the line number
+    and, for a line of a file, the file.
     """
     requests, answers = {}, {}
     for place, line in enumerate(lines):

@@ -115,7 +115,7 @@ class Batcher:
 def _answers(batch: Sequence[Rows]) -> Answers:
     """Returns the answers to rows, computed in one call.
 
-    If the call fails, the rows of each request are computed in their own call.
+    If the call fails, each request gets a call of its own.
     """
     start = time.monotonic()
     sizes = [len(rows.places) for rows in batch]

@@ -125,7 +125,8 @@ class TokenizerSettings(CheckedSettings):
     def to_values(self) -> dict[str, Any]:
         """Returns the fields for JSON.
 
-        After the first three, a field with its default value is left out.
+        The first three fields are always included. Other fields are left out if
+        they have their default values.
         """
         values = {
             field.name: getattr(self, field.name)

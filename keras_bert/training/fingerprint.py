@@ -57,7 +57,7 @@ class Fingerprint:
 
 
 def digest_of(*parts: bytes | str | memoryview) -> str:
-    """Returns a hash of texts or bytes; it depends on where each part ends."""
+    """Returns a hash; "ab", "c" and "a", "bc" have different hashes."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, str):

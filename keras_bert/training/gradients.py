@@ -190,7 +190,7 @@ class BatchGradients:
         return gradients, sums, seeds
 
     def _accumulate(self, data: _Part, totals: Tensors, seeds: Seeds) -> Passed:
-        """Like `_of_part` for the whole batch, one micro-batch at a time."""
+        """Does `_of_part` for a batch, one micro-batch at a time."""
 
         absent: set[int] = set()  # variables on which the loss does not depend
 

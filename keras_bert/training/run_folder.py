@@ -89,7 +89,7 @@ class RunFolder:
         return value_of_chief(self.strategy, step)
 
     def checkpoint_of(self, step: int) -> Path | None:
-        """Returns the checkpoint at a step from `last_step`; None for step 0.
+        """Returns the checkpoint of the step `step`; None for step 0.
 
         Raises InputError if the folder contains another run.
         """

@@ -1,4 +1,4 @@
-"""What a run trains and on which data, and the network, ready to train."""
+"""The description of a run, and its network, ready to train."""
 
 import contextlib
 import dataclasses

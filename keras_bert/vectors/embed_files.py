@@ -207,7 +207,8 @@ class HiddenStates:
         if embedder.settings.in_windows:
             raise InputError(
                 "The model reads long texts in windows, so a token may have "
-                "several hidden states; give a model with window_pooling none."
+                "several hidden states; give a model whose window_pooling is "
+                "none."
             )
         parts = embedder.model.layers
         (encoder,) = (x for x in parts if isinstance(x, keras.Model))

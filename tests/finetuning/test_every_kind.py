@@ -187,7 +187,7 @@ def _rounded(answer, names):
         (
             "    metrics =",
             "    metric =",
-            "has metric, which no kind has; write",
+            "defines metric, which looks like a misspelled metrics; write",
         ),
         ("main_part =", "main_parts =", "write main_part"),
         ("hub =", "head_names =", "hub = HubNames"),

@@ -5,5 +5,6 @@ family. Its `HEADS` apply to models with a head; a key of `HEADS` is what
 follows "For" in the name of the model's class. A module that is in neither
 table has BERT's name. A tuple means that one matrix holds the matrices of
 several modules, one below the other. In a model with a head, names in the
-encoder begin with `PREFIX`, or with `FORMER_PREFIX` in the first release.
+encoder begin with `PREFIX`, or with `FORMER_PREFIX` in the family's first
+release.
 """

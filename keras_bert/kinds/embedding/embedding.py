@@ -138,9 +138,9 @@ class Embedding(Kind):
             )
         if any(settings.named_prompts.values()):
             logging.warning(
-                "Training puts the default prompt %r before each text. If a "
-                "text needs another one, leave default_prompt_name empty and "
-                "write it into the text.",
+                "Training puts the default prompt %r before each text. If "
+                "some texts need another prompt, leave default_prompt_name "
+                "empty and write the prompt of each text into the text.",
                 self._prompt,
             )
         first = [next(iter(rows))]

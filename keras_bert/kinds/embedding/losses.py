@@ -249,8 +249,8 @@ def check_rows(
             missing = next(field for field in text_fields if field not in row)
             raise InputError(
                 f"Example {number} has no field {missing!r}, only "
-                f"{', '.join(row)}; a row may lack only texts at the end of "
-                f"the text_fields {', '.join(text_fields)}."
+                f"{', '.join(row)}; of the text_fields "
+                f"{', '.join(text_fields)}, only the last may be left out."
             )
         row_format = RowFormat(fields, labeled and "label" in row)
         first = first or (number, row_format)

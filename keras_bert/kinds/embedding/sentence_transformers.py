@@ -49,7 +49,7 @@ _ACTIVATIONS = {
 
 
 def read_settings(config: HubConfig, bert_config: BertConfig) -> dict[str, Any]:
-    """Returns the settings of the sentence-transformers model of a config.
+    """Returns the settings of a sentence-transformers model from its files.
 
     Raises InputError if the model has a module or a setting that this package
     does not have.

@@ -17,8 +17,8 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
 
     If a text is read in windows, `pooling` and `dense` make a vector from each
     window. The vector of the text is the mean or the maximum of these, as
-    `window_pooling` says. With `normalize`, the vector of the text is scaled to
-    the length 1 afterwards.
+    `window_pooling` says. With `normalize`, the vector of the text is then
+    scaled to the length 1.
 
     Attributes:
         pooling: How the vector of a text is made: mean or max of all its

@@ -46,9 +46,9 @@ class OutputFiles:
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
-        """Raises InputError if the files were made with other settings.
+        """Raises InputError if existing files were made with other settings.
 
-        Also raises InputError, or an OSError, for names that cannot be files.
+        Also raises InputError or OSError for names that no file can have.
         """
         self._files = [to_path(file) for file in files]
         for file in self._files:

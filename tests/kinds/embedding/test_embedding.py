@@ -172,7 +172,10 @@ def test_a_negative_as_near_as_the_positive_is_an_error(build):
     [
         ([{"positive": "a"}], "Example 1 has no field 'anchor', only positive"),
         ([{"anchor": "a", "negative": "b"}], "1 has no field 'positive', only"),
-        ([{"text": "a"}], "Example 1 has no field 'anchor', only text; a row"),
+        (
+            [{"text": "a"}],
+            "Example 1 has no field 'anchor', only text; of the text_fields",
+        ),
         (
             [TRIPLETS[0], SCORED[0]],
             "Example 2 has the texts anchor, positive and a label, but",
