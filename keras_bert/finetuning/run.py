@@ -256,7 +256,9 @@ def _settings_to_evaluate(
     if (spec.kind, spec.labels) != (task.kind, task.labels):
         raise InputError(
             f"{model.folder} is a model for {spec.kind} {spec.labels}, but "
-            f"the task is {task.kind} {task.labels}; give a model of this task."
+            f"the task is {task.kind} {task.labels}; give a model of this "
+            "task, or name its labels with load_finetuned(..., labels=...) and "
+            "save it."
         )
     if not model.task:
         # The task has the settings that the files of another library lack.

@@ -183,8 +183,8 @@ def check_steps(
         logging.warning(
             f"The warm-up takes {num_warmup_steps} steps and the run has "
             f"{num_steps}, so the learning rate does not reach its peak; a "
-            "run of one step trains nothing. Give more num_train_steps, or "
-            "fewer num_warmup_steps."
+            "run of one step trains nothing. Give more steps or epochs, or a "
+            "shorter warm-up."
         )
 
 
