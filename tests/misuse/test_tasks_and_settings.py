@@ -69,7 +69,7 @@ _FILE = """from keras_bert import Task
         "my.py", _FILE.format("MINE") + "TASKS = MINE['a']")),
      Says("defines no tasks; give it a dict TASKS")),
     ("half of a name", lambda x: keras_bert.get_task("sst2"),
-     Says("the known tasks are codah")),
+     Says("the known tasks are codah, embedding/korsts, ")),
     ("None", lambda x: keras_bert.get_task(None),
      Says("the known tasks are codah")),
     ("a path to finetune", lambda x: x.finetune(x.file("my.py", "TASKS = {}")),

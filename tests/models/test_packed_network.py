@@ -12,8 +12,10 @@ from keras_bert.kinds import network_calls as choices
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import build_multiple_choice
+from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.read.pairs_to_batches import pack_sequences
 from keras_bert.text.packing import pad
+from keras_bert.training.losses import cross_entropy, weighted_mean
 
 S, P = 16, 5
 LENGTHS = np.array([5, 9, 16, 3, 7, 4, 6])
@@ -39,6 +41,15 @@ def examples():
     }
     examples = {name: x.astype("int32") for name, x in examples.items()}
     return examples | {"masked_lm_weights": is_masked.astype("float32")}
+
+
+def _plain_and_packed(build, config, **kwargs):
+    """Both networks, with the same weights."""
+    plain, packed = (build(config, packed=p, **kwargs) for p in (False, True))
+    randomize(plain)
+    assert [w.path for w in packed.weights] == [w.path for w in plain.weights]
+    packed.set_weights(plain.get_weights())
+    return plain, packed
 
 
 @pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
@@ -85,12 +96,7 @@ def test_the_score_of_a_choice_does_not_depend_on_its_row(
     if num_rows == 3:
         monkeypatch.setattr(choices, "TOKENS_PER_ROW", 0)
     config = dataclasses.replace(config, directionality=directionality)
-    plain, packed = (
-        build_multiple_choice(config, packed=x) for x in (False, True)
-    )
-    randomize(plain)
-    assert [w.path for w in packed.weights] == [w.path for w in plain.weights]
-    packed.set_weights(plain.get_weights())
+    plain, packed = _plain_and_packed(build_multiple_choice, config)
     # Two examples of three choices.
     expected = plain(
         {name: examples[name][:6].reshape(2, 3, S) for name in plain.input}
@@ -107,6 +113,30 @@ def test_the_score_of_a_choice_does_not_depend_on_its_row(
     logits = packed(features)["logits"]
     np.testing.assert_allclose(logits, expected, atol=1e-5)
     assert np.ptp(expected) > 0.1  # otherwise their order would not matter
+
+
+def test_loss_and_gradients_without_next_sentence(config, examples):
+    """Equal to those of unpacked rows; test_packed_run has both losses."""
+    networks = _plain_and_packed(
+        build_pretraining_model,
+        dataclasses.replace(config, directionality="left_to_right"),
+        next_sentence=False,
+    )
+    found = []
+    for model, features in zip(
+        networks, (examples, pack_sequences(examples)), strict=True
+    ):
+        with tf.GradientTape() as tape:
+            outputs = model({name: features[name] for name in model.input})
+            loss = weighted_mean(
+                cross_entropy(features["masked_lm_ids"], outputs["masked_lm"]),
+                features["masked_lm_weights"],
+            )
+        gradients = tape.gradient(loss, model.trainable_variables)
+        found.append([*map(tf.convert_to_tensor, (loss, *gradients))])
+        assert outputs.keys() == {"masked_lm"} and loss > 0.5
+    for plain, packed in zip(*found, strict=True):
+        np.testing.assert_allclose(packed, plain, atol=1e-5)
 
 
 @pytest.mark.parametrize("left_to_right", [False, True])

@@ -89,6 +89,19 @@ def test_an_invalid_byte_is_not_a_character(tokenizer):
     assert tokenizer.tokenize_with_offsets([]).ids.to_list() == []
 
 
+@pytest.mark.slow  # traces take seconds
+def test_the_same_in_a_graph_of_any_number_of_texts(tokenizer):
+    locate = tf.function(
+        tokenizer.tokenize_with_offsets,
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    for texts in (["Foxes\u200b, [MASK] 한", "", "é中"], [""], []):
+        expected = tokenizer.tokenize_with_offsets(texts)
+        found = locate(tf.constant(texts, tf.string))
+        for field, values in zip(found, expected, strict=True):
+            assert field.to_list() == values.to_list()
+
+
 @pytest.mark.parametrize("lower_case", [True, False])
 def test_the_part_of_the_text_spells_the_piece(tokenizer_class, lower_case):
     choose = random.Random(8)

@@ -101,7 +101,7 @@ def test_a_bad_end_leaves_the_best_so_far(tmp_path, monkeypatch):
     """Ruined weights may guess the right labels; or the disk is full."""
     score = {"step": 2, "score": 0.25, "since": 2, "loss": 1.0}
     _train(tmp_path, [0.25], steps=2)
-    with pytest.raises(ValueError, match="held-out loss is not finite at st"):
+    with pytest.raises(ValueError, match="held-out loss is not .* at step 4"):
         _train(tmp_path, [0.75], steps=4, loss=math.nan)
     assert _best(tmp_path) == score
     assert _scores(tmp_path) == [0.25]
