@@ -88,11 +88,15 @@ class CodePointTable:
 
     def __init__(self, values: np.ndarray):
         """Takes the numbers of all code points, integers [0x110000]."""
-        pages, numbers = np.unique(
-            values.reshape(-1, _PAGE), axis=0, return_inverse=True
+        pages: dict[bytes, int] = {}  # each once
+        self._pages = np.array(
+            [
+                pages.setdefault(page.tobytes(), len(pages))
+                for page in values.reshape(-1, _PAGE)
+            ],
+            np.int32,
         )
-        self._pages = numbers.ravel().astype(np.int32)
-        self._values = pages.ravel()
+        self._values = np.frombuffer(b"".join(pages), values.dtype)
 
     def __call__(self, codes: tf.Tensor) -> tf.Tensor:
         # Faster than a division; a page has 2**8 code points.

@@ -115,6 +115,7 @@ class Embedder:
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns vectors, float32 [N, D], and whether texts were cut, [N]."""
+        check_batch_size(batch_size)  # even if there is no text
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
         vectors = np.zeros((len(texts), self.size), "float32")

@@ -16,6 +16,7 @@ from keras_bert.io.whole_files import atomic_path, write_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.predict.network import import_extra
 from keras_bert.progress import Progress
+from keras_bert.text.prompts import prompt_of_role
 from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
 from keras_bert.vectors.exact_search import TopVectors
@@ -156,14 +157,18 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str]:
     "" means no prompt.
     """
     prompts = settings.named_prompts
-    chosen = [
-        next((name for name in names if name in prompts), "")
-        for names in (("query",), ("document", "passage", "corpus"))
-    ]
+    chosen = [prompt_of_role(prompts, is_query=x) for x in (True, False)]
     if any(prompts.values()):
         logging.info(
             "The queries are read with the prompt %r, the documents with %r.",
             *map(settings.prompt, chosen),
+        )
+    if any(prompts.values()) and not any(chosen):
+        logging.warning(
+            "The model has the prompts %s, but none is named query, document, "
+            "passage or corpus, so no prompt is used. To use others, give "
+            "prompts with these names.",
+            ", ".join(prompts),
         )
     return chosen
 

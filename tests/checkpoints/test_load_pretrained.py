@@ -11,6 +11,7 @@ from keras_bert.checkpoints.resize.vocab import extend_vocab, trim_vocab
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import fill_mask
+from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import load_vocab
@@ -71,6 +72,17 @@ def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     with pytest.raises(FileNotFoundError, match="is incomplete.$"):
         load_pretrained("runs/first")
+
+
+def test_swapped_arguments_are_recognized(checkpoint, config):
+    model = build_encoder(config)
+    for wrong in (model, 3):
+        with pytest.raises(
+            InputError, match="but must be a path; give the model first"
+        ):
+            load_checkpoint(checkpoint, wrong)
+    with pytest.raises(InputError, match="There is no checkpoint; give a path"):
+        load_checkpoint(model, None)
 
 
 def test_rows_that_no_word_piece_uses(checkpoint, config):

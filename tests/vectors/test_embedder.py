@@ -177,6 +177,8 @@ def test_a_wrong_batch_size_is_refused(embedder, size):
     with pytest.raises(InputError, match=message):
         embedder.embed(["the fox"], batch_size=size)
     with pytest.raises(InputError, match=message):
+        embedder.embed([], batch_size=size)
+    with pytest.raises(InputError, match=message):
         list(embedder.batches(["the fox"], ["a dog"], size=size))
 
 

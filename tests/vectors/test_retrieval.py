@@ -136,6 +136,13 @@ def test_prompts_stand_before_queries_and_documents(
     assert evaluate_retrieval(embedder, folder) == results
 
 
+def test_prompts_of_other_names_are_warned_of(embedder, caplog):
+    prompts = {"s2p_query": "the "}
+    settings = dataclasses.replace(embedder.settings, prompts=prompts)
+    assert module._prompt_names(settings) == ["", ""]
+    assert "has the prompts s2p_query, but none is named query" in caplog.text
+
+
 def test_the_similarity_is_that_of_the_model(embedder, collection, monkeypatch):
     chosen, search = [], module.TopVectors
 

@@ -12,10 +12,9 @@ from keras_bert.predict.function import Columns
 from keras_bert.server.contract import DEFAULT_SIGNATURE, Call, Values
 from keras_bert.server.json_values import check_finite, shown, to_bytes
 from keras_bert.server.refusal import Refusal
+from keras_bert.text.prompts import prompt_of_role
 
 _EMBEDDING = "embedding"
-# The names of prompts for texts that are not queries, best first.
-_OF_DOCUMENTS = ("document", "passage", "corpus")
 
 
 def call_for_vectors(
@@ -93,8 +92,7 @@ def prompt_of(values: Values, servable: Any) -> str | None:
             "input_type, or leave prompt_name out."
         )
     is_query = role in ("query", "search_query")
-    names = ("query",) if is_query else _OF_DOCUMENTS
-    return next((x for x in names if x in prompts), "")
+    return prompt_of_role(prompts, is_query=is_query)
 
 
 def to_rows(texts: str | list[str]) -> np.ndarray:
