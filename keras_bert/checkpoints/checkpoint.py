@@ -98,11 +98,13 @@ class Checkpoint:
                 f"{self.folder} has neither bert_config.json nor config.json; "
                 "copy the checkpoint's config there, or give a bert_config."
             )
-        is_of_hub = is_huggingface_file(self.file)
+        # A config.json alone needs no look at the weights.
+        is_google = files[0].name == "bert_config.json"
+        is_of_hub = is_google and is_huggingface_file(self.file)
         if is_of_hub:
             files.reverse()
         config = BertConfig.from_json(files[0])
-        if is_of_hub and files[0].name == names[0]:
+        if is_of_hub and len(files) == 1:
             # As in pytorch-pretrained-bert, "gelu" is the erf form here.
             if read_json(files[0]).get("hidden_act", "gelu") == "gelu":
                 config = dataclasses.replace(config, hidden_act="gelu_erf")

@@ -1,7 +1,7 @@
 """A checkpoint of any format -> the same weights in another format."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +110,13 @@ def convert_checkpoint(
         embedding = settings_of(source, config, Embedding, settings or {})
         texts = module_files(embedding, config)
         arrays, dense = _without_modules(arrays)
-    # `_task_beside` is called even for Google's format, which holds no labels:
-    # it raises an error for a model that neither format can hold.
     is_ours = to in ("keras", *_BITS)
-    spec = None if is_ours else _known_spec(source, config)
-    labels, more = ((), {}) if is_ours else _task_beside(source, spec)
+    spec, labels = (None, ()) if is_ours else _task_beside(source, config)
+    more: dict[str, Any] = {}
+    if spec:
+        # Even for Google's format, which holds none of these values: an error
+        # says that neither format can hold the model.
+        more |= get_kind(spec.kind).hub.config_values(spec.settings)
     vocab_file = source.vocab_file
     tokenizer: Any = load_tokenizer(source) if vocab_file else None
     if is_embedder or to == "huggingface":
@@ -214,22 +216,18 @@ def _tokenizer_files(
     return texts
 
 
-def _known_spec(checkpoint: Checkpoint, config: BertConfig) -> TaskSpec | None:
-    """Returns the spec of a model; None for no spec or an unknown kind."""
+def _task_beside(
+    checkpoint: Checkpoint, config: BertConfig
+) -> tuple[TaskSpec | None, Sequence[str]]:
+    """Returns the spec and the labels of a model; None without a known kind."""
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
         if task["kind"] not in known_kinds():  # a kind of the user
-            return None
-    return find_spec(checkpoint, config) if has_spec(checkpoint) else None
-
-
-def _task_beside(checkpoint: Checkpoint, spec: TaskSpec | None) -> Any:
-    """Returns a model's labels, and its kind's values for a config.json."""
-    if spec:
-        return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
-    if checkpoint.task:
-        return read_task_file(checkpoint.folder / "task.json")["labels"], {}
-    return (), {}
+            return None, task["labels"]
+    if not has_spec(checkpoint):
+        return None, ()
+    spec = find_spec(checkpoint, config)
+    return spec, spec.labels
 
 
 def _warn_of_lost_settings(
@@ -241,13 +239,12 @@ def _warn_of_lost_settings(
         read = find_spec(converted, config).settings
     else:
         read = settings_of(converted, config, kind, {})
-    lost = [
-        f"{field.name}={value}"
-        for field in dataclasses.fields(spec.settings)
-        if not field.metadata.get("is_for_training")
-        and (value := getattr(spec.settings, field.name))
-        != getattr(read, field.name, None)
-    ]
+    lost = []
+    for field in dataclasses.fields(spec.settings):
+        value = getattr(spec.settings, field.name)
+        is_kept = value == getattr(read, field.name, None)
+        if not is_kept and not field.metadata.get("is_for_training"):
+            lost.append(f"{field.name}={value}")
     if lost:
         logging.warning(
             "The format %s has no place for %s, so the converted model may "

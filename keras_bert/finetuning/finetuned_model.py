@@ -169,10 +169,10 @@ class FinetunedModel:
                 **settings,
             }
         elif new_head:
-            _check_class_weights(spec, settings)
+            spec.settings.check_new_labels(settings)
             spec = dataclasses.replace(spec, labels=(), metrics=())
         elif labels is not None:  # in another order, or to be checked
-            _check_class_weights(spec, settings)
+            spec.settings.check_new_labels(settings)
             spec = dataclasses.replace(spec, labels=())
         is_usual = spec.text_fields == cls.text_fields[: len(spec.text_fields)]
         learned = cls.text_fields if text_fields is None and is_usual else None
@@ -448,15 +448,3 @@ class FinetunedModel:
 
     def _default_metrics(self, held_out: Sequence[Row]) -> tuple[str, ...]:
         return tuple(get_kind(self._rows.spec.kind).metrics)[:1]
-
-
-def _check_class_weights(spec: TaskSpec, given: Mapping[str, Any]) -> None:
-    """Raises InputError if class weights by position are for other labels."""
-    weights = getattr(spec.settings, "class_weights", "")
-    by_position = weights and "=" not in weights and "balanced" not in weights
-    if by_position and "class_weights" not in given:
-        raise InputError(
-            f"The model was trained with class_weights={weights!r} for its "
-            f"labels {', '.join(spec.labels)}; give class_weights for the "
-            "labels of this training."
-        )

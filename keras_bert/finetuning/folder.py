@@ -81,25 +81,19 @@ def changed_spec(
             f"The text_fields are {fields}; all names must differ, and none "
             "may be label."
         )
-    if sorted(fields) == sorted(spec.text_fields) and (
-        fields != spec.text_fields
-    ):
-        raise InputError(
-            f"The text_fields are {fields}, but the model reads them in the "
-            f"order {spec.text_fields}; leave them out, or give new names in "
-            "this order."
-        )
     new = changes.get("labels", spec.labels)
     if spec.labels and len(new) != len(spec.labels):
         raise InputError(
             f"The labels are {new}, but the model has {len(spec.labels)}: "
             f"{spec.labels}; give one for each of these, in this order."
         )
-    if sorted(new) == sorted(spec.labels) and new != spec.labels:
-        raise InputError(
-            f"The labels are {new}, but the model has them in the order "
-            f"{spec.labels}; leave them out, or give new names in this order."
-        )
+    for name, names in changes.items():
+        of_model = getattr(spec, name)
+        if sorted(names) == sorted(of_model) and names != of_model:
+            raise InputError(
+                f"The {name} are {names}, but the model has them in the order "
+                f"{of_model}; leave them out, or give new names in this order."
+            )
     if settings:
         values = dataclasses.asdict(spec.settings) | dict(settings)
         changes["settings"] = make_settings(spec.kind, values)

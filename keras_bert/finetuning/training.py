@@ -36,7 +36,7 @@ from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import build_kind
 from keras_bert.tasks.base import Row
-from keras_bert.training.best import SCORE_FILE, Selection, best_of
+from keras_bert.training.best import Selection, best_of
 from keras_bert.training.checkpoint import every_weight
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.fingerprint import Fingerprint, digest_of
@@ -205,8 +205,7 @@ def train_kind(
         # have restored weights that the last checkpoint does not have.
         is_kept = evaluations or best_of(best)["step"] == step
         if not (is_kept and best.is_dir()):
-            score = {"step": step, "score": None}
-            folder.write_best(model, {SCORE_FILE: json.dumps(score) + "\n"})
+            folder.write_best(model, {"step": step, "score": None})
             best = folder.best
         # The result has any adapters in its kernels, and computes in float32,
         # as the saved model does when it is loaded.

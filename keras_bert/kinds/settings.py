@@ -12,6 +12,7 @@ import math
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
@@ -40,6 +41,12 @@ class KindSettings(CheckedSettings):
     def in_windows(self) -> bool:
         """Whether a long text is read in windows."""
         return getattr(self, "window_pooling", "none") != "none"
+
+    def check_new_labels(self, given: Mapping[str, Any]) -> None:
+        """Raises InputError if a setting is only for the model's old labels.
+
+        `given` are the settings that the training for the new labels replaces.
+        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +110,16 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
             ]
             object.__setattr__(self, "class_weights", ",".join(weights))
         super().__post_init__()
+
+    def check_new_labels(self, given: Mapping[str, Any]) -> None:
+        weights = self.class_weights
+        by_position = "=" not in weights and "balanced" not in weights
+        if weights and by_position and "class_weights" not in given:
+            raise InputError(
+                f"The model was trained with class_weights={weights!r}, a "
+                "number for each of its labels; give class_weights for the "
+                "labels of this training."
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -143,7 +143,7 @@ def checkpoint_writer(
     """
 
     def write(step: int, files: Mapping[str, Arrays]) -> None:
-        write_checkpoint(_checkpoint(folder, step), files, sidecars)
+        write_checkpoint(step_folder(folder, step), files, sidecars)
         kept = _checkpoints(folder)[-keep_max:]
         for checkpoint in _folders(folder):
             if checkpoint not in kept:
@@ -220,7 +220,7 @@ def latest_step(folder: Path) -> int:
 
 def checkpoint_of_step(folder: Path, step: int) -> Path:
     """Returns the folder of a step; raises InputError if there is none."""
-    checkpoint = _checkpoint(folder, step)
+    checkpoint = step_folder(folder, step)
     if not checkpoint.is_dir():
         raise InputError(
             f"There is no {checkpoint}, but another worker resumes from it; "
@@ -240,7 +240,8 @@ def _load(file: Path) -> Arrays:
         ) from error
 
 
-def _checkpoint(folder: Path, step: int) -> Path:
+def step_folder(folder: Path, step: int) -> Path:
+    """Returns the path of a step's checkpoint, which need not exist."""
     return folder / f"step-{step:08d}"
 
 

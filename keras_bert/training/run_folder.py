@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -19,6 +20,7 @@ from keras_bert.training.checkpoint import (
     checkpoint_of_step,
     every_weight,
     latest_step,
+    step_folder,
     write_weights,
 )
 from keras_bert.training.distribution import is_chief, value_of_chief
@@ -110,7 +112,7 @@ class RunFolder:
 
     def early_end(self, step: int) -> Path:
         """Returns the path that exists if a callback ended a run at a step."""
-        return self.checkpoints / f"step-{step:08d}" / "early_end.json"
+        return step_folder(self.checkpoints, step) / "early_end.json"
 
     def check_is_writable(self) -> None:
         # A read-only folder is noticed now, not after hours.
@@ -140,10 +142,9 @@ class RunFolder:
             score_or_none = None if math.isnan(score) else score
             best = {"step": step, "score": score_or_none, "since": since}
             best |= {} if loss is None else {"loss": loss}
-            self.write_best(model, {SCORE_FILE: json.dumps(best) + "\n"})
+            self.write_best(model, best)
 
-    def write_best(
-        self, model: keras.Model, more: Mapping[str, str] | None = None
-    ) -> None:
-        texts = {**self.texts(), **(more or {})}
+    def write_best(self, model: keras.Model, best: Mapping[str, Any]) -> None:
+        """Writes the weights to `best/`; `best` is what `best_of` returns."""
+        texts = {**self.texts(), SCORE_FILE: json.dumps(best) + "\n"}
         write_weights(model, self.best, texts, self.weight_filter)

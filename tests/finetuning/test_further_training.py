@@ -51,7 +51,7 @@ def test_balanced_weights_are_computed_from_the_new_rows(trained):
 
 def test_weights_by_position_are_not_those_of_other_labels(trained):
     folder, load = trained("1,5"), keras_bert.TextClassifier.from_pretrained
-    message = "class_weights='1,5' for its labels a, b; give class_weights"
+    message = "class_weights='1,5', a number for each of its labels; give"
     for change in ({"labels": ["b", "a"]}, {"new_head": True}):
         with pytest.raises(InputError, match=message):
             load(folder, **change)
