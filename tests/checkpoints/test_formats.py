@@ -89,6 +89,17 @@ def test_two_checkpoints_in_a_folder(model, tmp_path):
         load_checkpoint(model, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("ending", "size"), [("data-00000-of-00001", -100), ("index", 4)]
+)
+def test_a_truncated_tf1_checkpoint_is_refused(model, tmp_path, ending, size):
+    write_tf1(tmp_path / "bert_model.ckpt", google(_weights(model)))
+    file = tmp_path / f"bert_model.ckpt.{ending}"
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(InputError, match="is not a whole TensorFlow checkpoi"):
+        load_checkpoint(model, tmp_path)
+
+
 def test_a_variable_of_another_model_is_named(config, model, tmp_path):
     arrays = google(_weights(model)) | {"albert/x": np.zeros(3, "f")}
     write_tf1(tmp_path / "bert_model.ckpt", arrays)

@@ -8,6 +8,7 @@ from safetensors.numpy import load_file, save_file
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import load_checkpoint, load_to_train
+from keras_bert.errors import InputError
 from keras_bert.io.folders import MARKER, upload_folder
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import build_classifier
@@ -126,6 +127,13 @@ def test_the_working_directory_without_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="No checkpoint at"):
         find_weights(".")
+
+
+def test_a_truncated_file_is_named(checkpoint):
+    file = checkpoint / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match="is not a whole safetensors file"):
+        _ = Checkpoint.of(checkpoint).arrays
 
 
 def test_a_kill_between_two_renames_does_not_hide_the_best(tmp_path):
