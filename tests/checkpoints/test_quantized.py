@@ -82,6 +82,8 @@ def test_4_bits_are_for_feed_forward_networks_alone():
     assert in_4_bits == [
         f"layer_0/{name}/kernel.scale_of_4_bits" for name in names[:3]
     ]
+    dtypes = [str(stored[path].read().dtype) for path in arrays]
+    assert dtypes == 3 * ["uint8"] + 2 * ["int8"]
 
 
 def test_4_bits_cut_what_would_widen_the_scale_of_all():
