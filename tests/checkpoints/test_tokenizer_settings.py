@@ -33,9 +33,13 @@ def test_the_tokenizer_has_the_settings_of_the_checkpoint(
     folder = checkpoint("some_bert")
     settings = TokenizerSettings(False, tokenize_chinese_chars=False)
     (folder / "tokenizer_config.json").write_text(settings.to_json(16))
+    other = folder / "vocab.txt"
+    other.write_text(vocab_file.read_text() + "dogs\n")
+    assert load_tokenizer(folder).vocab_size == 32
     tokenizer = load_tokenizer(folder, vocab_file=vocab_file)
     assert tokenizer.vocab_size == 31
     assert tokenizer.settings == settings
+    other.unlink()
     for without in (folder, None):
         with pytest.raises(FileNotFoundError, match="give a vocab_file, or a"):
             load_tokenizer(without)
