@@ -224,6 +224,7 @@ def test_a_metric_that_does_not_fit_is_refused_before_training(
     ("loss", "rows", "message"),
     [
         ("cosent", TRIPLETS, "The loss cosent needs rows with two texts and a"),
+        ("cosent", VECTORS, "two texts and a number as the label, but the row"),
         ("multiple_negatives", SCORED, "with two or more texts and no label"),
         (
             "multiple_negatives",
@@ -231,6 +232,7 @@ def test_a_metric_that_does_not_fit_is_refused_before_training(
             "have the texts anchor and no label",
         ),
         ("triplet", SCORED, "three or more texts and no label, but the rows"),
+        ("triplet", UNSCORED, "three or more texts and no label, but the row"),
         ("vector", SCORED, "one text and a vector as the label, but the rows"),
     ],
 )
@@ -245,6 +247,7 @@ def test_a_loss_that_does_not_fit_is_refused(build, loss, rows, message):
         ({"pooling": "sum"}, "pooling is 'sum', but must be one of mean, cls"),
         ({"loss": "mse"}, "loss is 'mse', but must be one of"),
         ({"scale": 0.0}, "scale is 0.0, but must be above 0"),
+        ({"margin": -1.0}, "margin is -1.0, but must be above 0"),
         ({"dimensions": "12,x"}, "dimensions is '12,x', but must be different"),
         ({"dimensions": "12,"}, "must be different whole numbers"),
         ({"dimensions": "0,5"}, "must be different whole numbers"),
