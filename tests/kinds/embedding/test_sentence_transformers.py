@@ -250,6 +250,11 @@ REFUSED = {
             {"default_prompt_name": "p", "prompts": {"q": "query: "}},
             "The model has no prompt 'p'; it has q",
         ),
+        ({"prompts": ["query: "]}, "prompts is .* but must be a string"),
+        (
+            {"prompts": {"query": None}},
+            "prompts is .* but must be a JSON object of names and texts",
+        ),
         (
             {"similarity_fn_name": "euclidean"},
             "similarity_fn_name: 'euclidean', but .* only 'cosine' or 'd",
@@ -284,9 +289,13 @@ def test_what_is_not_known_is_refused(new, name):
             load_finetuned(new)
 
 
-def test_a_pooling_without_the_prompt_is_refused(new):
-    """A prompt can be given to any model, even if its files have none."""
-    values = {"pooling_mode": "mean", "include_prompt": False}
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_pooling_without_the_prompt_is_refused(new, pooling):
+    """A prompt can be given to any model, even if its files have none.
+
+    Release 6 takes the first token after the prompt as [CLS].
+    """
+    values = {"pooling_mode": pooling, "include_prompt": False}
     _write(new, {"1_Pooling/config.json": values})
     with pytest.raises(InputError, match="its pooling leaves out the"):
         load_embedder(new, prompts={"q": "the "})
