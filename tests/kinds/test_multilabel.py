@@ -185,6 +185,14 @@ def test_without_any_gold_label(build):
     assert np.isnan(figures["mean_average_precision"])
 
 
+def test_the_loss_of_a_label_is_binary_cross_entropy(build):
+    scores = np.array([[0.2, 0.7, 0.5]])
+    logits = np.log(scores / (1 - scores)).astype("float32")
+    labels = np.array([[1.0, 0.0, 1.0]], "float32")
+    losses = build().objectives["logits"].loss(labels, logits)
+    np.testing.assert_allclose(losses, -np.log([[0.2, 0.3, 0.5]]), rtol=1e-5)
+
+
 @pytest.mark.usefixtures("eagerly")
 def test_tuned_thresholds_are_saved(build, model, config, tmp_path):
     kind = build(text_fields=("left", "right"))
