@@ -72,6 +72,11 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
      Says("has no task.json")),
     ("no fine-tuned model", lambda x: keras_bert.load_finetuned(None),
      Says("give the output_dir of keras-bert finetune")),
+    ("an empty path", lambda x: keras_bert.load_finetuned(""),
+     Says("give the output_dir of keras-bert finetune")),
+    *((f"{path!r} as a fine-tuned model", functools.partial(
+        lambda x, path: keras_bert.load_finetuned(path), path=path),
+       Says(f"A path is {path!r}, but must be")) for path in (3, b"model")),
     ("no such model", lambda x: keras_bert.load_finetuned("absent"),
      Says("No checkpoint at absent")),
     ("a classifier as an embedder",
