@@ -160,3 +160,27 @@ def test_the_attention_matrix(left_to_right):
     if left_to_right:
         expected &= np.tri(size, dtype=bool)
     np.testing.assert_array_equal(depends, expected)
+
+
+def test_a_sequence_does_not_change_its_neighbours(config, examples):
+    """Compared bit for bit, through all layers."""
+    model = build_encoder(config, packed=True)
+    randomize(model)
+
+    def outputs():
+        features = pack_sequences(examples)
+        return model({name: features[name] for name in model.input})
+
+    before = outputs()
+    # Example 0, the second in row 2, gets other word pieces everywhere.
+    other = V + 4 - examples["input_ids"][0]
+    examples["input_ids"][0] = other * examples["input_mask"][0]
+    after = outputs()
+    for name, place in (
+        ("pooled_output", 1),
+        ("sequence_output", slice(6, 6 + LENGTHS[0])),
+    ):
+        changed = (before[name] != after[name]).numpy().any(-1)
+        expected = np.zeros_like(changed)
+        expected[2, place] = True
+        np.testing.assert_array_equal(changed, expected)
