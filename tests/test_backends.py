@@ -31,6 +31,12 @@ BY_NAME = {
     "masked_lm_positions": np.array([[1, 4, 5], [2, 0, 0]]),
     "num_windows": np.array([[1, 1], [2, 0]]),
 }
+# Of several sequences in a row.
+PACKED = BY_NAME | {
+    "input_mask": np.array([[1, 1, 1, 1, 2, 2, 2], [1, 1, 2, 2, 3, 3, 0]]),
+    "position_ids": np.array([[0, 1, 2, 3, 0, 1, 2], [0, 1, 0, 1, 0, 1, 0]]),
+    "cls_positions": np.array([[0, 4, 0], [0, 2, 4]]),
+}
 
 
 def _with_adapters(config):
@@ -66,6 +72,9 @@ _ALL_MODELS = _SOME_MODELS | {
         c, num_labels=4
     ),
     "span": keras_bert.models.build_span_labeler,
+    "packed-left-to-right": lambda c: keras_bert.models.build_pretraining_model(
+        dataclasses.replace(c, directionality="left_to_right"), packed=True
+    ),
     "embedder": keras_bert.models.build_embedder,
     "windows": lambda c: keras_bert.models.pool_windows(
         keras_bert.models.build_classifier(c, num_labels=3), "mean"
@@ -75,9 +84,10 @@ _ALL_MODELS = _SOME_MODELS | {
 
 def _inputs(model):
     folds = len(next(iter(model.input.values())).shape) == 3
+    arrays = PACKED if "cls_positions" in model.input else BY_NAME
     inputs = {}
     for name in model.input:
-        x = BY_NAME[name].astype("int32")
+        x = arrays[name].astype("int32")
         inputs[name] = x[:, None] if folds and name != "num_windows" else x
     return inputs
 
