@@ -130,6 +130,16 @@ def test_a_tagger_learns_from_words_and_is_asked_strings(checkpoint, tmp_path):
         loaded.predict(["the dog"])
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("eagerly")
+def test_an_embedder_is_judged_by_rows_without_labels(checkpoint):
+    x = [("a dog", "a fox", "bad")] * 3
+    model = keras_bert.TextEmbedder.from_pretrained(checkpoint)
+    history = model.fit(x, None, validation_data=(x, None), epochs=1)
+    assert np.isfinite(history.history["loss"]).all()
+    assert "loss" in model.evaluate(x, None)
+
+
 class Interrupts(LambdaCallback):
     """Presses Ctrl-C after some steps, and remembers the weights."""
 
@@ -342,6 +352,8 @@ def test_words(words):
     ("named tuples", lambda x: _as_rows(
         list(pd.DataFrame({"text": ["a"]}).itertuples())),
      [{"Index": 0, "text": "a"}]),
+    ("the number of a name", lambda x: with_label_names(ROWS, ["no", "yes"]),
+     Says("Label 1 of example 1 is not one of the strings 'no', 'yes'; if it")),
 )  # fmt: skip
 def test_wrong_data(call, expected):
     check(call, None, expected)
