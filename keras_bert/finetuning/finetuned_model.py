@@ -46,6 +46,8 @@ from keras_bert.training.distribution import get_strategy
 _OF_KERAS = {
     "validation_split": "hold some rows out, and give them as validation_data",
     "class_weight": "give class_weights to from_pretrained, such as 'balanced'",
+    "sample_weight": "class_weights of from_pretrained weighs whole labels",
+    "new_head": "give it to from_pretrained",
     "verbose": "absl.logging.set_verbosity('warning') hides the log",
 }
 _OTHER_SETTINGS = "give other settings as config=FinetuningConfig(...)"
