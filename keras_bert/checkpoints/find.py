@@ -48,11 +48,6 @@ def find_weights(checkpoint: str | Path) -> Path:
             f"There is no checkpoint; give a path, {SCHEME}owner/name or "
             f"{' or '.join(SHIPPED)}, the models in this package."
         )
-    if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
-        raise InputError(
-            f"The checkpoint is of type {type(checkpoint).__name__}, but must "
-            "be a path; give the model first and the path second."
-        )
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = shipped_folder(checkpoint) or to_path(checkpoint)

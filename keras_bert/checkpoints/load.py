@@ -99,6 +99,11 @@ def _load(
     model: "keras.Model", checkpoint: AnyCheckpoint, new_head: bool = False
 ) -> tuple[Path, set[str]]:
     """Loads weights; returns their file and the heads that the file lacks."""
+    if not hasattr(model, "weights"):
+        raise InputError(
+            f"The model is {model!r:.80}, but must be a Keras model; give the "
+            "model first and the path second."
+        )
     checkpoint = Checkpoint.of(checkpoint)
     file, weights = checkpoint.file, weights_by_path(model)
     arrays = with_prediction_heads(checkpoint.arrays, weights)

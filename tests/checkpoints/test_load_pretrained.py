@@ -76,11 +76,10 @@ def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
 
 def test_swapped_arguments_are_recognized(checkpoint, config):
     model = build_encoder(config)
-    for wrong in (model, 3):
-        with pytest.raises(
-            InputError, match="but must be a path; give the model first"
-        ):
-            load_checkpoint(checkpoint, wrong)
+    with pytest.raises(InputError, match="give the model first and the path"):
+        load_checkpoint(checkpoint, model)
+    with pytest.raises(InputError, match="A path is 3, but must be a string"):
+        load_checkpoint(model, 3)
     with pytest.raises(InputError, match="There is no checkpoint; give a path"):
         load_checkpoint(model, None)
 
