@@ -23,7 +23,8 @@ class AddedTokens:
     """Finds added tokens in texts before the texts are split.
 
     The results are the same as in the package `tokenizers`. The leftmost token
-    is found first; if several begin at its offset, the longest is found.
+    is found first; if several tokens begin at the same offset, the longest is
+    found.
 
     Args:
         tokens: The tokens; of two with the same spelling, the first is found.
@@ -32,7 +33,7 @@ class AddedTokens:
         trims: Whether the span of a token leaves out the spaces around it.
         of_bert: Whether the tokenizer is BERT's. With `clean`, a space in a
             token then stands for any white space; without `clean`, texts may
-            have invalid bytes.
+            contain invalid bytes.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class AddedTokens:
         tokenize: Callable[[tf.Tensor], Sequence[tf.RaggedTensor]],
         unit: str = "",
     ) -> Sequence[tf.RaggedTensor]:
-        """Texts [B] -> ids of their tokens, and their spans, [B, (tokens)].
+        """Texts [B] -> the ids and spans of their tokens, [B, (tokens)].
 
         The argument `tokenize` returns ids and spans of texts without added
         tokens. The spans are starts and ends, counted in `unit`, such as
@@ -106,8 +107,8 @@ class AddedTokens:
         between tokens.
         """
         if self._has_invalid_bytes:
-            # `split` uses an invalid byte as a mark. In texts, it is replaced
-            # with another invalid byte; cleaning removes both.
+            # `split` uses an invalid byte as a mark. Where texts contain that
+            # byte, another invalid byte replaces it; cleaning removes both.
             parts = tf.strings.split(texts, text_ops.CUT)
             parts = parts.with_values(tf.strings.join([parts.values, b"\xfe"]))
             joined = tf.strings.reduce_join(parts, axis=-1)
@@ -136,7 +137,7 @@ class AddedTokens:
     ) -> tuple[tf.RaggedTensor, tf.Tensor]:
         """Returns parts and tokens as `_find` does, without tokens in words.
 
-        A `single_word` token in a word is joined to the parts around it.
+        A `single_word` token inside a word is joined to the parts around it.
         """
         flat, rows = parts.values, parts.value_rowids()
         is_token = numbers >= 0
@@ -166,7 +167,7 @@ class AddedTokens:
         takes_before = self._flags([x.lstrip for x in tokens], numbers)
         takes_after = self._flags([x.rstrip for x in tokens], numbers)
         rest = tf.where(numbers < 0, parts.values, "")
-        # A token does not take what the token before it has taken.
+        # White space that two tokens could take goes to the first of them.
         taken: list[tf.Tensor] = []
         for takes, pattern in (
             (_beside(rows, takes_after, False)[0], f"^{_SPACE}+"),
@@ -198,7 +199,7 @@ class AddedTokens:
     def _places(
         self, parts: tf.RaggedTensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
-        """Returns the span of a token in each part, and each part's start."""
+        """Returns the token's span in each part, and the part's start."""
         texts = parts.values
         if unit != "BYTE":  # invalid bytes are not characters
             texts = text_ops.drop_invalid(texts)
@@ -222,7 +223,7 @@ def _beside(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the values before and after each value in its row.
 
-    At an end of a row, this is `none`.
+    At the ends of a row, `none` stands for the missing value.
     """
     is_one_row = rows[1:] == rows[:-1]
     end = tf.fill(tf.shape(values[:1]), none)

@@ -50,7 +50,7 @@ def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
 
 
 def to_strings(texts: Any) -> tf.Tensor:
-    """Returns a list, a tuple, an array or a tensor as a string tensor."""
+    """Converts a list, a tuple, an array or a tensor to a string tensor."""
     try:
         strings = tf.convert_to_tensor(texts, tf.string)
     except (TypeError, ValueError) as error:

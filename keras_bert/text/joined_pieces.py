@@ -35,11 +35,11 @@ def choose_joins(
 ) -> Joins:
     """Returns at most `num_pieces` new pieces that make a text shorter.
 
-    Again and again, the most frequent pair of neighbors in the text becomes
-    one piece. This is BPE on pieces instead of characters, so the BPE trainer
-    of the package `tokenizers` can do it.
+    Repeatedly, the most frequent pair of neighbors in the text becomes one
+    piece. This is BPE on pieces instead of characters, so the BPE trainer of
+    the package `tokenizers` can do it.
 
-    Raises InputError if this package is not installed.
+    Raises InputError if `tokenizers` is not installed.
     """
     tokenizers = import_tokenizers("Learning pieces from a text needs")
     counts: collections.Counter[tuple[str, ...]] = collections.Counter()
@@ -78,8 +78,8 @@ def join_words(
     With `in_pairs`, each new piece joins two pieces, as BPE requires, and the
     result includes the intermediate pieces.
 
-    Raises InputError for a line that is not a word, or has a character that
-    the tokenizer does not know.
+    Raises InputError if an item of `words` is not one word, or contains a
+    character that the tokenizer does not know.
     """
     known, joins = set(tokenizer.vocab), Joins()
     for word in words:

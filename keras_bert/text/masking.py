@@ -1,8 +1,9 @@
 """Chooses the tokens that the masked LM predicts, and replaces them.
 
-The random numbers of a row do not depend on its batch. (A seed of
-`tf.random.stateless_uniform` is for a whole batch.) The generator is SplitMix64
-(Steele, Lea and Flood 2014), which is a function of a counter.
+The random numbers of a row do not depend on its batch. (They would with
+`tf.random.stateless_uniform`, which takes one seed for a whole batch.) The
+generator is SplitMix64 (Steele, Lea and Flood 2014), which is a function of a
+counter.
 """
 
 import dataclasses
@@ -29,7 +30,7 @@ class MaskedLMMasker(tf.Module):
     stay.
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
-    if it would exceed the number of tokens to choose. Each piece is still
+    if these would exceed the number of tokens to choose. Each piece is still
     replaced independently. A word is a piece with all following pieces that
     continue it: pieces with ## or, in other vocabularies, pieces without the
     mark for a space. After [CLS], [SEP] or a cut, any piece begins a word.
@@ -144,9 +145,9 @@ class MaskedLMMasker(tf.Module):
         """
         bits = row_bits(seeds, 0, tf.range(tf.shape(candidate)[1]))
         order = tf.where(candidate, to_order(bits), -1)
-        # Each row gets extra values that are larger than all others. There are
-        # P minus the row's number of predictions, so the cut is the P-th
-        # largest value. This is twice as fast as tf.math.top_k, which sorts.
+        # A row with n predictions gets P - n extra values that are larger than
+        # all others, so the cut is the P-th largest value. This is twice as
+        # fast as tf.math.top_k, which sorts.
         is_larger = tf.range(self._max_predictions) >= num_to_predict[:, None]
         more = tf.where(is_larger, tf.int32.max, -1)
         cut = tf.raw_ops.NthElement(

@@ -86,7 +86,7 @@ def _join(
 ) -> list[str]:
     """Returns the pieces that save the most tokens, and adds them to `pieces`.
 
-    `splits` has the pieces of each word that may change.
+    `splits` maps each word whose split may change to its pieces.
     """
     num_pairs: collections.Counter = collections.Counter()
     for word, split in splits.items():

@@ -1,8 +1,8 @@
-"""The normalizers of a `tokenizer.json`, in operations of plain TensorFlow.
+"""The normalizers of a `tokenizer.json`, in TensorFlow without tensorflow-text.
 
 Each normalizer changes characters as the package `tokenizers` does, even where
-that is surprising, and remembers which original character each new character
-stands for.
+the result is surprising, and records which original character each new
+character stands for.
 """
 
 import base64
@@ -64,15 +64,15 @@ class Characters(NamedTuple):
     def replaced(
         self, codes: tf.Tensor, rows: tf.Tensor, changes: tf.Tensor
     ) -> Self:
-        """Returns the new characters that replace these.
+        """Returns new characters with these `codes` and `rows`, and sources.
 
         `changes` says how `tokenizers` aligns each new character: 0 if it
-        replaces the next old character, -n if it also replaces the n characters
-        after this one, and 1 if it is inserted.
+        replaces the next old character, -n if it replaces the next n + 1 old
+        characters, and 1 if it is inserted.
         """
         taken = tf.where(changes > 0, 0, 1 - changes)
         index = tf.cumsum(taken, exclusive=True)
-        before = tf.math.segment_min(index, rows)  # of its row
+        before = tf.math.segment_min(index, rows)  # the first in each row
         first = tf.math.unsorted_segment_min(
             tf.range(tf.size(self.rows)), self.rows, tf.size(before)
         )
@@ -84,11 +84,11 @@ class Characters(NamedTuple):
 
 
 class CodePointTable:
-    """A table with a number for each code point, stored in little space."""
+    """A compact table that maps each code point to a number."""
 
     def __init__(self, values: np.ndarray):
         """Takes the numbers of all code points, integers [0x110000]."""
-        pages: dict[bytes, int] = {}  # each once
+        pages: dict[bytes, int] = {}  # each different page once
         self._pages = np.array(
             [
                 pages.setdefault(page.tobytes(), len(pages))
@@ -99,21 +99,25 @@ class CodePointTable:
         self._values = np.frombuffer(b"".join(pages), values.dtype)
 
     def __call__(self, codes: tf.Tensor) -> tf.Tensor:
-        # Faster than a division; a page has 2**8 code points.
+        # A shift is faster than a division; a page has 2**8 code points.
         page = tf.gather(self._pages, tf.bitwise.right_shift(codes, 8))
         place = page * _PAGE + tf.bitwise.bitwise_and(codes, _PAGE - 1)
         return tf.gather(self._values, place)
 
 
 class _Expansions:
-    """A table of the code points that each character becomes."""
+    """A table of expansions: the code points that replace a character."""
 
     def __init__(
         self,
         expansions: Mapping[int, Sequence[int]],
         more: Sequence[Sequence[int]] = (),
     ):
-        """Takes code points -> expansions; `more` get the next numbers."""
+        """Takes the expansions of code points, and `more` without a code point.
+
+        All are numbered from 1. `self.number` maps a code point to the number
+        of its expansion, or to 0 if it has none.
+        """
         numbers = np.zeros(sys.maxunicode + 1, np.int32)
         numbers[[*expansions]] = np.arange(len(expansions)) + 1
         self.number = CodePointTable(numbers)
@@ -126,10 +130,11 @@ class _Expansions:
     def __call__(
         self, codes: tf.Tensor, numbers: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Expands code points [C] by the expansions `numbers` [C]; 0 for none.
+        """Replaces code points [C] with the expansions that `numbers` [C] give.
 
-        Returns the new code points, the index of the old code point that each
-        comes from, and the index of each in its expansion, all int32 [N].
+        The number 0 leaves a code point as it is. Returns, all int32 [N]: the
+        new code points, the index of the old code point that each new one comes
+        from, and the index of each new one in its expansion.
         """
         lengths = tf.gather(self._lengths, numbers)
         places = tf.repeat(tf.range(tf.size(codes)), lengths)
@@ -147,7 +152,8 @@ class Normalizer:
     """A step that changes the characters of texts.
 
     Attributes:
-        plain: A regular expression for texts that the step does not change.
+        plain: A regular expression that matches only texts that the step does
+            not change.
     """
 
     plain: str
@@ -156,7 +162,7 @@ class Normalizer:
         raise NotImplementedError
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
-        """Returns valid UTF-8 strings [B] after this step."""
+        """Applies the step to valid UTF-8 strings [B]."""
         is_plain = tf.strings.regex_full_match(texts, self.plain)
         return change_where(~is_plain, texts, self._change)
 
@@ -165,9 +171,9 @@ class Normalizer:
 
 
 class UnicodeForm(Normalizer):
-    """NFC, NFD, NFKC or NFKD of Unicode (Standard Annex 15).
+    """The Unicode normalization form NFC, NFD, NFKC or NFKD (Annex 15).
 
-    It knows the characters that `tokenizers` normalizes or, with `is_newest`,
+    It covers the characters that `tokenizers` normalizes or, with `is_newest`,
     all characters that Python knows.
     """
 
@@ -206,7 +212,7 @@ class UnicodeForm(Normalizer):
         codes, places, within = self._expand(chars.codes, numbers)
         rows = tf.gather(chars.rows, places)
         changes = tf.minimum(within, 1)
-        # Marks between two other characters are sorted by their class.
+        # The combining marks after a character are sorted by their class.
         classes = self._class(codes)
         begins = (classes == 0) | begins_row(rows)
         groups = tf.cumsum(tf.cast(begins, tf.int32))
@@ -246,7 +252,7 @@ class UnicodeForm(Normalizer):
             index, is_pair = find_sorted(self._pairs, pairs)
             joins = is_next & ~is_tried & is_pair
             joins &= (count > 0) & (tf.gather(rows, starter) == rows)
-            # Of the marks of a starter, the first one is joined now.
+            # Each round joins the first of the marks that a starter still has.
             first = tf.math.unsorted_segment_min(
                 tf.where(joins, places, places.dtype.max),
                 starter,
@@ -277,17 +283,17 @@ class UnicodeForm(Normalizer):
         return [codes, rows, changes]
 
 
-# Making a `UnicodeForm` takes a second.
+# Creating a `UnicodeForm` takes a second.
 unicode_form = functools.cache(UnicodeForm)
 
 
 class Charsmap(Normalizer):
-    """The rules of a SentencePiece model for characters and their clusters.
+    """Replaces characters and clusters by the rules of a SentencePiece model.
 
-    A cluster is a character with its marks. If a cluster has at most 5 bytes,
-    the rule for its shortest prefix that has a rule replaces the whole cluster,
-    as in `tokenizers`. In a longer cluster, each character is changed by
-    itself.
+    A cluster is a character with its marks. In a cluster of at most 5 bytes,
+    the shortest prefix that has a rule decides: as in `tokenizers`, its rule
+    replaces the whole cluster. In a longer cluster, each character is changed
+    by itself.
     """
 
     def __init__(self, precompiled: str):
@@ -365,7 +371,7 @@ class Charsmap(Normalizer):
 
 
 def _read_rules(compiled: bytes) -> dict[str, str]:
-    """Returns the rules for at most 5 bytes from a double-array trie."""
+    """Returns the rules for texts of at most 5 bytes in a double-array trie."""
     size = int.from_bytes(compiled[:4], "little")
     units = np.frombuffer(compiled[4 : 4 + size], "<u4").tolist()
     texts = compiled[4 + size :]

@@ -12,9 +12,9 @@ from keras_bert.text.text_ops import num_bytes
 class TokensWithOffsets(NamedTuple):
     """The ids of tokens, and the span of the text that each token covers.
 
-    All are int32 RaggedTensors [B, (tokens)]. Bytes are counted in the UTF-8
-    string; characters are code points, as in a Python string. An invalid byte
-    counts as a byte, but not as a character.
+    All fields are int32 RaggedTensors [B, (tokens)]. Bytes are counted in the
+    UTF-8 string; characters are code points, as in a Python string. An invalid
+    byte counts as a byte, but not as a character.
     """
 
     ids: tf.RaggedTensor

@@ -38,9 +38,9 @@ def truncation_info(
     """Returns `truncated`, bool [B], and `num_tokens`, int32 [B], of each row.
 
     Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples of several
-    sequences; special tokens count. `rows` [N] is the index of each example's
-    row; by default, each example is a row. Without `truncated`, no row counts
-    as truncated.
+    sequences. `num_tokens` includes special tokens. `rows` [N] is the index of
+    each example's row; by default, each example is a row. Without `truncated`,
+    no row counts as truncated.
     """
     lengths = input_ids.row_lengths(axis=-1)
     if isinstance(lengths, tf.RaggedTensor):
@@ -60,8 +60,8 @@ def truncation_info(
 class BertPreprocessor(CheckedSettings, tf.Module):
     """Strings -> `input_ids`, `input_mask` and `segment_ids`.
 
-    Training, evaluation and serving use the same object, so they cannot
-    differ. It works eagerly, in `dataset.map` and in a SavedModel.
+    Training, evaluation and serving use the same object, so their features
+    cannot differ. It works eagerly, in `dataset.map` and in a SavedModel.
 
     With a `doc_stride`, it cuts texts into overlapping windows of the form
     "[CLS] tokens [SEP]". All windows of a long text are full: the last window
@@ -80,8 +80,8 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         tokenizer: The `BertTokenizer`.
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
         doc_stride: The number of tokens from the start of one window to the
-            start of the next, at most as many as fit into a window. 0 turns
-            windows off.
+            start of the next; at most the number that fits into a window is
+            used. 0 turns windows off.
         max_num_windows: The number of windows to keep at the beginning of a
             text; 0 keeps all.
     """
@@ -108,9 +108,9 @@ class BertPreprocessor(CheckedSettings, tf.Module):
             second: The second texts of pairs.
 
         Raises:
-            InputError: If the texts are not strings with one dimension, such as
-                a list of pairs, or if the numbers of first and second texts
-                differ.
+            InputError: If the texts are not a flat list or array of strings (a
+                list of pairs is not), or if the numbers of first and second
+                texts differ.
         """
         return pad(self.pack(first, second).features)
 
@@ -140,7 +140,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         return self._pack_windows(segments[0])
 
     def pack_ids(self, segments: list[tf.RaggedTensor]) -> Packed:
-        """Returns [CLS] first [SEP] second [SEP], from one or two id batches.
+        """Packs one or two batches of ids as [CLS] first [SEP] second [SEP].
 
         The longer segment loses tokens first, by default at its end; see
         `TokenizerSettings`. A row has at most `max_seq_length` tokens.
@@ -208,7 +208,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
 def pad(packed: dict[str, tf.Tensor | tf.RaggedTensor]) -> dict[str, tf.Tensor]:
     """Ragged features -> dense features [B, S], or [B, W, S].
 
-    If there is no `input_mask`, one is added, which is 1 for every token.
+    If there is no `input_mask`, one is added, with 1 for every token.
     """
     mask = {"input_mask": tf.ones_like(packed["input_ids"])}
     # Google pads with 0, even if the id of [PAD] is another number.

@@ -1,4 +1,4 @@
-"""Words -> the ids of their pieces, in operations of plain TensorFlow.
+"""Words -> the ids of their pieces, in TensorFlow without tensorflow-text.
 
 A model takes strings [W] and returns `Pieces`. The results are the same as in
 the package `tokenizers`, even where two ways to split a word are equally good.
@@ -15,7 +15,7 @@ from keras_bert.text.pieces import Pieces, fill_lists
 from keras_bert.text.text_ops import find_sorted
 
 _NUM_IDS = 2**31
-_INSIDE = chr(0xD800)  # in place of ##; valid UTF-8 does not have it
+_INSIDE = chr(0xD800)  # replaces ##; valid UTF-8 does not contain it
 _NO_RANK = np.int64(2**62)
 
 
@@ -23,15 +23,16 @@ class BytePairs:
     """Byte-pair encoding: joins the neighbors with the lowest rank first.
 
     This is the method of Sennrich et al. 2016 (arXiv 1508.07909), on bytes. A
-    word is first cut between bytes that are side by side in no piece, so that
-    all parts of a long word can be split at the same time.
+    word is first cut into sections, between bytes that are adjacent in no
+    piece, so that all sections of a long word are processed at the same time.
 
     Args:
         byte_ids: The ids of the 256 bytes.
-        merges: The id that each pair of ids becomes, in the order of ranks.
+        merges: Pairs of ids -> the id of the joined piece, in order of rank.
 
     Raises:
-        InputError: If a merge comes before the merges that make its parts.
+        InputError: If a merge comes before the merges that make the two pieces
+            that it joins.
     """
 
     def __init__(
@@ -95,10 +96,11 @@ class BytePairs:
         ids: tf.Tensor,
         ends: tf.Tensor,
     ) -> tuple:
-        """Joins the pairs with the lowest rank in each part of a word.
+        """Joins the pairs with the lowest rank in each section of a word.
 
-        Returns the new values of these parts, and the `parts`, `ids` and `ends`
-        of the parts that have no pair to join and so are done.
+        `parts` is the index of each id's section. Returns the new arguments for
+        the sections in which a pair was joined, and the `parts`, `ids` and
+        `ends` of the other sections, which are done.
         """
         begins = tf.cast(parts[1:] != parts[:-1], tf.int32)
         numbers = tf.cumsum(tf.pad(begins, [[1, 0]]))
@@ -108,7 +110,8 @@ class BytePairs:
         ranks, parts, ids, ends, joins = (
             x[goes_on] for x in (ranks, parts, ids, ends, ranks == lowest)
         )
-        # Of pairs that overlap, as in a a a, every second one is joined.
+        # Of overlapping pairs, as in a a a, the first is joined, then the third
+        # and so on.
         count = tf.cast(joins, tf.int32)
         before = tf.cumsum(count, exclusive=True)
         run = tf.cumsum(1 - count)
@@ -135,8 +138,8 @@ class Unigram:
     adjacent unknown characters are one piece.
 
     Args:
-        scores: The score of each piece, by its id.
-        pieces: The pieces that occur in words, with their ids.
+        scores: The scores of the pieces, in the order of their ids.
+        pieces: The pieces that can occur in words -> their ids.
         unk_id: The id of unknown characters.
     """
 
@@ -156,7 +159,8 @@ class Unigram:
         starts, lengths, ids = self._trie.matches(
             chars.codes, chars.room, tf.zeros_like(chars.codes)
         )
-        # The scores at the last character of each piece, longest piece first.
+        # A row has the scores of the pieces that end at one character, longest
+        # piece first.
         longest, size = self._trie.longest, tf.size(chars.codes)
         places = (starts + lengths) * longest - lengths
         scores = tf.tensor_scatter_nd_update(
@@ -186,9 +190,9 @@ class Unigram:
         return Pieces.of_rows(words, *(x[is_last] for x in (rows, ids, ends)))
 
     def _best(self, chars: Chars, scores: tf.Tensor) -> tf.Tensor:
-        """Returns, by character, the column of the best piece that ends there.
+        """Returns the column of the best piece that ends at each character.
 
-        If several are equally good, the longest is the best.
+        Of several equally good pieces, the longest is chosen.
         """
         order = tf.argsort(-chars.lengths, stable=True)
         firsts = tf.gather(chars.splits, order)
@@ -214,13 +218,13 @@ class Unigram:
 
 
 class WordPiece:
-    """Splits off the longest piece at the front of a word, again and again.
+    """Repeatedly splits off the longest piece at the front of a word.
 
     It splits as google-research/bert, tokenization.py, does. A word that does
     not consist of pieces, or is too long, is unknown.
 
     Args:
-        pieces: The pieces with their ids; ## marks pieces inside of words.
+        pieces: The pieces -> their ids; ## marks a piece inside a word.
         unk_id: The id of an unknown word.
         max_chars_per_word: The longest word that can be known, in characters.
     """
@@ -246,7 +250,7 @@ class WordPiece:
         starts, lengths, ids = self._trie.matches(
             chars.codes, room, tf.cast(nodes, tf.int64)
         )
-        # Longer pieces come later, and replace shorter ones.
+        # Of the pieces that begin at a character, only the longest is used.
         places = starts[:, None]
         length_at = tf.zeros_like(chars.room)
         length_at = tf.tensor_scatter_nd_max(length_at, places, lengths)
@@ -287,7 +291,7 @@ class KnownWords(tf.Module):
         model: Callable[[tf.Tensor], Pieces],
         words: Mapping[str, int] | Mapping[bytes, int],
     ):
-        """Takes the model, and the ids of the pieces that may be words."""
+        """Takes the model, and the pieces that may be whole words -> ids."""
         super().__init__(name="known_words")
         self._model = tf.function(
             model,

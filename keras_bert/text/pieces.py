@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
     def of_rows(
         cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
     ) -> "Pieces":
-        """Returns pieces from flat values; `rows` is each value's word."""
+        """Returns pieces from flat `ids` and `ends`; `rows` are their words."""
         return cls(
             *(
                 tf.RaggedTensor.from_value_rowids(

@@ -1,6 +1,6 @@
-"""The pre-tokenizers of a `tokenizer.json`, in operations of plain TensorFlow.
+"""The pre-tokenizers of a `tokenizer.json`, without tensorflow-text.
 
-Each splits clean texts into the words that a piece model takes.
+Each pre-tokenizer splits clean texts into the words that a piece model takes.
 """
 
 import functools
@@ -21,7 +21,7 @@ _OTHER, _LETTER, _NUMBER, _WHITE = range(4)
 class Words(NamedTuple):
     """The words of texts [B].
 
-    A graph does not compute the fields that it does not use.
+    In a graph, fields that nothing reads are not computed.
 
     Attributes:
         words: Strings [B, (words)].
@@ -54,9 +54,9 @@ class Words(NamedTuple):
 class ByteLevel:
     """Splits texts by the regular expression in GPT-2's `encoder.py`.
 
-    A word is one of three: a run of letters, numbers or other characters, with
-    the space before it; a run of the remaining white space; or a contraction
-    such as 's.
+    A word is a contraction such as 's, or a run of characters of one kind. The
+    kinds are letters, numbers, white space and all other characters. A run that
+    is not white space includes a space directly before it.
     """
 
     def __init__(self, add_prefix_space: bool):
@@ -75,8 +75,8 @@ class ByteLevel:
         if self._adds_space:
             needs = ~tf.strings.regex_full_match(texts, "(?s) .*|")
             texts = tf.where(needs, tf.strings.join([" ", texts]), texts)
-        # The last of several blanks before a word belongs to the word, or is a
-        # word of its own.
+        # The last of several blanks before a word is cut off from the others. A
+        # space belongs to the word; any other blank is a word of its own.
         cut = tf.strings.regex_replace(
             texts, self._blanks, rb"\1" + CUT + rb"\2"
         )

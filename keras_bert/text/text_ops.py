@@ -36,8 +36,8 @@ def split(
     """Splits texts [B] at delimiters, which are parts too if they match `kept`.
 
     Returns ragged [B, (parts)]: the parts, and the byte offset at which each
-    part starts. The library is tensorflow-text, whose operation stops at a NUL,
-    or None for plain TensorFlow.
+    part starts. `library` is tensorflow-text, whose operation stops at a NUL
+    byte, or None to do without it.
     """
     if library:
         return library.regex_split_with_offsets(texts, delimiters, kept)[:2]
@@ -97,7 +97,7 @@ def begins_row(rows: tf.Tensor) -> tf.Tensor:
 def find_sorted(
     keys: np.ndarray, values: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns each value's index in sorted keys, and whether they have it."""
+    """Returns each value's index in sorted keys, and whether it is found."""
     places = tf.minimum(tf.searchsorted(keys, values), len(keys) - 1)
     return places, tf.gather(keys, places) == values
 
@@ -108,9 +108,9 @@ def change_where(
     change: Callable[..., tf.Tensor],
     *arguments: Any,
 ) -> tf.Tensor:
-    """Returns texts [B] after `change` of the texts whose mask [B] is True.
+    """Returns texts [B], with `change` applied where the mask [B] is True.
 
-    `change` takes these texts and the further arguments.
+    `change` is called once, with these texts and the further `arguments`.
     """
     rows = tf.where(mask)
     changed = change(tf.gather_nd(texts, rows), *arguments)

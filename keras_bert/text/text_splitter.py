@@ -1,4 +1,4 @@
-"""The steps of a `tokenizer.json`, in operations of plain TensorFlow."""
+"""The steps of a `tokenizer.json`, in TensorFlow without tensorflow-text."""
 
 from collections.abc import Callable, Sequence
 
@@ -40,7 +40,8 @@ class TextSplitter(tf.Module):
             self._normalizers = _normalizers(json, tokenizer.settings)
             self._split = _pre_tokenizer(json)
         self._pieces = _model(json, tokenizer)
-        # A tuple: a list would be tracked, and stored in every SavedModel.
+        # A tuple, because TensorFlow would track a list and store it in every
+        # SavedModel.
         self._bytes = tuple(bytes_of(json, tokenizer))
         self._num_pieces = len(tokenizer.pieces)
         processor = json.values.get("post_processor") or {}
@@ -92,8 +93,8 @@ class TextSplitter(tf.Module):
         if not self.trims:
             return columns
         ids, starts, ends = (x.values for x in columns)
-        # The spaces around each piece, as [before, after]. The spans of added
-        # tokens are trimmed already.
+        # The numbers of spaces at the beginning and at the end of each piece.
+        # The spans of added tokens are trimmed already.
         spaces = np.zeros([2, len(self._bytes)], np.int32)
         for i, piece in enumerate(self._bytes[: self._num_pieces]):
             without = piece.lstrip(b" "), piece.rstrip(b" ")

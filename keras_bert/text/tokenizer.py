@@ -40,13 +40,13 @@ class BertTokenizer(TokenizerBase, tf.Module):
     Args:
         vocab_file: A vocab.txt, a tokenizer.json, `sentencepiece.bpe.model`,
             or `vocab.json` beside `merges.txt`.
-        do_lower_case: Whether text is lower-cased; by default as the
-            tokenizer.json says, or True without one.
+        do_lower_case: Whether text is lower-cased. The default is what the
+            tokenizer.json says, or True without a tokenizer.json.
         options: The other fields of `TokenizerSettings`, such as
             `strip_accents`, `special_tokens` and `special_tokens_in_text`.
     """
 
-    # tensorflow-text, or None for the operations of plain TensorFlow.
+    # tensorflow-text, or None to use only TensorFlow's own operations.
     library: ModuleType | None = text_ops.tf_text
 
     def __init__(
@@ -118,9 +118,9 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
 
 class PortableTokenizer(BertTokenizer):
-    """Like `BertTokenizer`, with the same ids, but always in plain TensorFlow.
+    """A `BertTokenizer` that never uses tensorflow-text; the ids are the same.
 
-    A SavedModel with it loads without tensorflow-text.
+    A SavedModel that contains it loads without tensorflow-text.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")

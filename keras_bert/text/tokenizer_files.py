@@ -1,10 +1,10 @@
 """The files of a folder -> its vocabulary and the settings of its tokenizer.
 
-The files are read as in transformers 5's AutoTokenizer. The vocabulary is in
-`tokenizer.json`, `vocab.txt` or a file of another format. The settings are in
-`tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` and
-`config.json`. Each key of `tokenizer_config.json` and `special_tokens_map.json`
-is used, is known to change nothing, or is refused.
+The files are read as transformers 5's AutoTokenizer reads them. The vocabulary
+is in `tokenizer.json`, `vocab.txt` or a file of another format. The settings
+are in `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json`
+and `config.json`. Each key of `tokenizer_config.json` and
+`special_tokens_map.json` is used, is known to change nothing, or is refused.
 """
 
 import dataclasses
@@ -54,8 +54,8 @@ _OF_MPNET = _slow_and_fast("MPNetTokenizer")
 _WITH_TWO_SEPARATORS = (*_OF_MPNET, *_WITHOUT_WORD_PIECES)
 _OF_DISTILBERT = _slow_and_fast("DistilBertTokenizer")
 _WITHOUT_SEGMENTS = (*_OF_DISTILBERT, *_WITH_TWO_SEPARATORS, *_GENERIC)
-# The tokenizer class of a family if no file names a class. Other families have
-# BERT's class.
+# The tokenizer classes of families, for folders in which no file names a class.
+# All other families have BERT's class.
 _CLASS_OF_FAMILY = {
     "distilbert": "DistilBertTokenizer",
     "mpnet": "MPNetTokenizer",
@@ -102,9 +102,9 @@ _KEYS: Known = dict.fromkeys([*_USED, *_HARMLESS])
 
 
 def vocab_in(folder: Path) -> Path | None:
-    """Returns the file with the vocabulary of a folder, or None.
+    """Returns the file in a folder that contains the vocabulary, or None.
 
-    Raises InputError if its `tokenizer_config.json` is damaged.
+    Raises InputError if the folder's `tokenizer_config.json` is damaged.
     """
     names = [_JSON, _VOCAB, SENTENCEPIECE, VOCAB_JSON]
     if _is_ours(read_json(folder / CONFIG, is_needed=False)):
@@ -168,20 +168,20 @@ def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
     lines = text.removesuffix("\n").split("\n")
     if is_of_hub:
         return lines
-    # A released vocabulary has a U+2028 as a piece; it matches no text.
+    # One released vocabulary has U+2028 as a piece, which matches no text.
     return [line.strip() or line.removesuffix("\r") for line in lines]
 
 
 def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
-    """Returns the files from which transformers makes a tokenizer, by name.
+    """Returns the text of files that transformers can read, by file name.
 
-    transformers reads the name of a special token in a text as that token.
+    In transformers, the name of a special token in a text becomes that token.
     """
     settings = tokenizer.settings
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     if not settings.second_segment:
         inputs.remove("token_type_ids")
-    # In transformers, a BertTokenizer always has this longest word.
+    # In transformers, a BertTokenizer always has this limit for a word.
     is_of_bert = settings.max_input_chars_per_word == _MAX_CHARS
     is_of_bert &= not tokenizer.json
     config = settings.to_json(
@@ -223,8 +223,8 @@ def _values_of_hub(
     if json and obeys and splits and json.adds_space != adds_space:
         raise InputError(
             f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
-            f"says {adds_space}, so libraries read the first word of a text in "
-            "different ways; write the value used in training into both files."
+            f"says {adds_space}, so libraries read the first word of a text "
+            "differently; write the value used in training into both files."
         )
     # Without tokenizer_config.json, tokenizer.json decides.
     is_of_bert = not json or json.is_of_bert
@@ -293,9 +293,10 @@ def _values_of_hub(
 def _added_tokens(
     told: list[AddedToken], special: list[AddedToken], config: dict, ids: dict
 ) -> list[dict]:
-    """Returns the fields of the tokens in `told` and of special tokens, by id.
+    """Returns the fields of all added tokens, in the order of their ids.
 
-    Special tokens with their usual flags are left out.
+    These are the tokens in `told`, in `special` and in `config`, except special
+    tokens with their usual flags.
     """
     tokens = {x.content: x for x in told}
     ends = (config.get(x) for x in ("bos_token", "eos_token"))

@@ -17,7 +17,7 @@ from keras_bert.text.tokenizer_settings import AddedToken
 
 # Keys -> the values that they may have besides null; None allows any value.
 Known = Mapping[str, Sequence[Any] | None]
-# With one of these values, an unknown key turns nothing on.
+# An unknown key is accepted with one of these values, which turn nothing on.
 _NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 _KEYS: Known = dict.fromkeys(
     """added_tokens decoder model normalizer padding post_processor
@@ -62,7 +62,7 @@ class TokenizerJson:
 
     Attributes:
         values: The values of the file.
-        vocab: The id of each piece, by piece.
+        vocab: A mapping from pieces to ids.
         added_tokens: The tokens that were added to the vocabulary.
         truncation_side: The side on which a long text is cut.
         is_of_bert: Whether the model is WordPiece.
@@ -72,7 +72,7 @@ class TokenizerJson:
     """
 
     def __init__(self, file: Path, values: dict[str, Any] | None = None):
-        """Reads a file, or takes the values that the file would have."""
+        """Reads `file`, or takes `values` as its content."""
         self.file = file
         with damage_named(file):
             self.values = values or json.loads(file.read_bytes())
@@ -101,7 +101,7 @@ class TokenizerJson:
                 check_keys(self.model, _OTHER_MODELS[self.model["type"]], file)
 
     def sequence(self, step: str, name: str) -> list[dict[str, Any]]:
-        """Returns a step as a list; a sequence of steps as its parts."""
+        """Returns the steps in a Sequence, or a list of the one step."""
         values = self.values.get(step)
         if values and values.get("type") == "Sequence":
             return list(values[name])
@@ -116,7 +116,7 @@ class TokenizerJson:
         if model["type"] == "BPE":
             raise InputError(
                 f"{self.file} has a BPE model, whose pieces are built from "
-                "each other, so none can be removed; give a tokenizer of "
+                "each other, so none can be removed; give a tokenizer with "
                 "another model."
             )
         if model["type"] == "Unigram":
@@ -185,7 +185,7 @@ class TokenizerJson:
 
     @property
     def pieces_to_keep(self) -> set[str]:
-        """The pieces without which words would be split in other ways.
+        """The pieces without which words would be split differently.
 
         In a Unigram model, the lowest score determines the score of unknown
         characters.
@@ -201,19 +201,19 @@ class TokenizerJson:
             if step == "normalizer" and kind == "Sequence":
                 self.read_normalizer()
                 continue
-            # Files from before 2021 do not have the type of the model.
+            # Files from before 2021 do not name the type of the model.
             if step == "model" and "max_input_chars_per_word" in values:
                 kind = kind or expected
             if kind != expected:
                 raise InputError(
                     f"The {step} of {self.file} is {kind}, but BERT's is "
-                    f"{expected}, which splits text in another way; give a "
+                    f"{expected}, so BERT would split text differently; give a "
                     "checkpoint with a BERT tokenizer."
                 )
         check_keys(self.model, _KEYS_OF_MODEL, self.file)
 
     def read_steps(self) -> dict[str, Any]:
-        """Returns the settings and special tokens in the steps, as JSON."""
+        """Returns the settings and special tokens in the steps, by name."""
         values = self.read_post_processor()
         if self.is_of_bert:
             names = ("max_input_chars_per_word", "unk_token")
@@ -250,10 +250,10 @@ class TokenizerJson:
         return {y: normalizer[x] for x, y in _CASE.items() if x in normalizer}
 
     def read_post_processor(self) -> dict[str, Any]:
-        """Returns what the post-processor puts around texts, as JSON.
+        """Returns what the post-processor puts around texts, by name.
 
-        The values are the names of [CLS] and [SEP], the second segment, and the
-        number of [SEP] between the texts of a pair.
+        The values are the names of [CLS] and [SEP], the id of the second
+        segment, and the number of [SEP] between the texts of a pair.
         """
         processor = self.values.get("post_processor", {})
         if processor == {}:
@@ -281,7 +281,7 @@ class TokenizerJson:
 
 
 def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
-    """Returns a tokenizer's `tokenizer.json`, for many programming languages.
+    """Returns the text of a `tokenizer.json`, which many languages can read.
 
     A tokenizer from this file adds [CLS] and [SEP], and neither truncates nor
     pads. It finds the `added` tokens in a text before it splits the text. The
@@ -407,7 +407,7 @@ def refused(file: Path, name: str, value: Any) -> InputError:
 
 @contextlib.contextmanager
 def damage_named(path: Path) -> Iterator[None]:
-    """Turns an error about malformed values into an InputError."""
+    """Turns an error about malformed values into an InputError about a file."""
     try:
         yield
     except InputError:

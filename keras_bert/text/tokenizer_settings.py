@@ -1,4 +1,4 @@
-"""The settings of a tokenizer: all that the files of a folder say about it."""
+"""The settings of a tokenizer: all that the tokenizer's files say about it."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
 
-# The key of `tokenizer_config.json` for all fields but the first three.
+# The key in `tokenizer_config.json` that holds all fields but the first three.
 OURS = "keras_bert"
 CASE = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
@@ -57,7 +57,7 @@ class AddedToken(NamedTuple):
 
     @classmethod
     def of(cls, token: str | Mapping[str, Any], **fields: Any) -> Self:
-        """Returns a token from its name, or from fields; ignores other keys."""
+        """Returns a token from its content or fields; ignores other keys."""
         fields |= {"content": token} if isinstance(token, str) else token
         return cls(**{x: fields[x] for x in cls._fields if x in fields})
 
@@ -84,18 +84,19 @@ class TokenizerSettings(CheckedSettings):
         added_tokens: The tokens that were added to the vocabulary, each an
             `AddedToken`, in the order of their ids.
         special_tokens_in_text: Whether the name of a special token in a text
-            is that token, as in transformers. By default, a name is split like
-            other text, so that no user can put a special token into a text.
-        second_segment: The segment of the second text of a pair, 1 or 0.
+            becomes that token, as in transformers. By default, the name is
+            split like other text, so that no user can put a special token into
+            a text.
+        second_segment: The segment id of the second text of a pair, 1 or 0.
         pair_separators: The number of [SEP] between the texts of a pair, 1 or
             2.
-        truncation_side: The side on which a long text is cut: "right", where
-            it ends, or "left".
-        is_of_hub: Whether transformers' rules apply where the rules of
-            google-research/bert differ. Lines of vocab.txt are then not
-            stripped. If both texts of a pair are cut and the room for them is
-            an odd number of tokens, the longer text keeps one token more, or
-            the second if both are equally long.
+        truncation_side: The side on which a long text is cut: "right" for its
+            end, or "left" for its beginning.
+        is_of_hub: Whether transformers' rules apply where they differ from the
+            rules of google-research/bert. Lines of vocab.txt are then not
+            stripped. If both texts of a pair are cut to an odd number of tokens
+            in all, the longer text keeps one token more, or the second text if
+            both are equally long.
     """
 
     do_lower_case: bool = True
@@ -111,8 +112,8 @@ class TokenizerSettings(CheckedSettings):
     is_of_hub: bool = False
 
     def __repr__(self) -> str:
-        # This is part of a run's fingerprint, so it must not change. The first
-        # fields are always in it.
+        # A run's fingerprint contains this string, so it must not change. It
+        # always contains the first three fields.
         values = [f"{x}={getattr(self, x)!r}" for x in self.to_values()]
         return f"TokenizerSettings({', '.join(values)})"
 
@@ -141,7 +142,7 @@ class TokenizerSettings(CheckedSettings):
     def from_values(cls, values: Mapping[str, Any], source: str | Path) -> Self:
         """Returns the settings with these fields from JSON; ignores other keys.
 
-        Raises InputError, which names the source, if a value is wrong.
+        Raises InputError if a value is wrong; its message names `source`.
         """
         names = {field.name for field in dataclasses.fields(cls)}
         values = {name: values[name] for name in names & values.keys()}

@@ -54,7 +54,8 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
             f"{file} is not a Unigram model with rules that normalize text; "
             "give the tokenizer.json of the checkpoint."
         )
-    # fairseq has other special tokens, and so other ids.
+    # XLM-RoBERTa's ids are fairseq's, whose special tokens differ from the
+    # file's.
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     vocab = [[name, 0.0] for name in names] + pieces[3:] + [["<mask>", 0.0]]
     charsmap = base64.b64encode(rules[2]).decode()

@@ -1,8 +1,8 @@
-"""Characters for which `tokenizers` and Python have different Unicode versions.
+"""Characters that `tokenizers` and Python treat differently.
 
-Python 3.11 knows Unicode 14; newer releases know more. `tokenizers` 0.23 splits
-by Unicode 16 and newer, and normalizes by Unicode 9 or 8. The tables hold
-ranges of code points, in hexadecimal.
+Their Unicode versions differ. Python 3.11 knows Unicode 14; newer releases know
+more. `tokenizers` 0.23 splits by Unicode 16 and newer, and normalizes by
+Unicode 9 or 8. The tables hold ranges of code points, in hexadecimal.
 """
 
 import functools
@@ -29,7 +29,7 @@ NUMBERS = """
     1ccf0-1ccf9 1d2c0-1d2d3 1e4f0-1e4f9 1e5f1-1e5fa
 """
 
-# Characters that belong to the grapheme cluster before them, but are no marks
+# Characters that belong to the grapheme cluster before them, but are not marks
 # in Unicode 14.
 JOINING = """
     897 cf3 e33 eb3 ece 1acf-1add 1ae0-1aeb 200c-200d ff9e-ff9f 10d69-10d6d
@@ -108,9 +108,9 @@ def codes_in(ranges: str) -> list[int]:
 
 
 def pattern_of(mask: np.ndarray) -> str:
-    """Returns a regular expression for the characters of a mask.
+    """Returns a regular expression that matches any one character of a set.
 
-    `mask` [0x110000] is true for the code points of these characters.
+    `mask` [0x110000] is true at the code points of the set.
     """
     changes = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     ranges = (

@@ -1,6 +1,7 @@
 """vocab.txt or tokenizer.json -> word pieces and a tokenizer's settings.
 
-vocab.txt has one word piece per line; a piece's id is its line number, from 0.
+A vocab.txt contains one word piece per line. The id of a piece is its line
+number, counted from 0.
 """
 
 import collections
@@ -23,7 +24,8 @@ from keras_bert.text.tokenizer_settings import (
 from keras_bert.text.tokenizer_sources import read_tokenizer
 
 _OF_JSON = (".json", ".model")
-# A vocab.txt or tokenizer.json, its content, or the pieces.
+# The path of a vocab.txt or tokenizer.json, a parsed tokenizer.json, or the
+# word pieces.
 VocabFile = str | Path | TokenizerJson | list[str] | tuple[str, ...]
 
 
@@ -33,9 +35,9 @@ class TokenizerBase:
     Args:
         vocab_file: A vocab.txt, a tokenizer.json, or the word pieces in the
             order of their ids.
-        do_lower_case: Whether text is lower-cased; by default as the
-            tokenizer.json says, or True without one. The log warns if the
-            vocabulary looks like the other case.
+        do_lower_case: Whether text is lower-cased. The default is what the
+            tokenizer.json says, or True without a tokenizer.json. The log warns
+            if the capitals in the vocabulary suggest the other value.
         settings: The other fields of `TokenizerSettings`; by default as the
             tokenizer.json sets them.
 
@@ -43,7 +45,8 @@ class TokenizerBase:
         vocab: The word pieces and the added tokens, in the order of their ids.
         pieces: The word pieces, which come first in `vocab`.
         settings: The `TokenizerSettings`.
-        json: The `TokenizerJson` of a model other than WordPiece, or None.
+        json: The `TokenizerJson` of a model other than BERT's WordPiece, or
+            None.
         pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
     """
 
@@ -57,7 +60,7 @@ class TokenizerBase:
         if do_lower_case is not None:
             settings["do_lower_case"] = do_lower_case
         self.settings = TokenizerSettings(**settings)
-        # A copy of a tokenizer, such as a worker's, gets the file's content.
+        # A copy of a tokenizer, such as a worker's, is made from a parsed file.
         json: TokenizerJson | None = None
         if isinstance(vocab_file, TokenizerJson):
             json = vocab_file
@@ -73,19 +76,22 @@ class TokenizerBase:
         if json and not json.is_of_bert and self.settings.do_lower_case:
             raise InputError(
                 f"{json.file} already defines how text is changed, so "
-                "do_lower_case=True has no effect; leave it out."
+                "do_lower_case=True has no effect; leave do_lower_case out."
             )
-        # MPNet's word pieces are found as in transformers.
+        # MPNet has two separators. Its word pieces are found as in
+        # transformers.
         is_other = self.settings.pair_separators == 2
         is_other |= json is not None and not json.is_of_bert
         self.json: TokenizerJson | None = json if is_other else None
-        # Tuples: a list would be tracked and stored in every SavedModel.
+        # Tuples, because TensorFlow would track a list and store it in every
+        # SavedModel.
         self.pieces = tuple(load_vocab(json or vocab_file, self.settings))
         self.vocab = (*self.pieces, *_behind(self.pieces, self.settings))
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, self.special_tokens
         )
-        # A copy of a tokenizer, such as a worker's, gets a tuple.
+        # A copy, such as a worker's, is made from a tuple, and does not repeat
+        # the warning.
         if not (self.json or isinstance(vocab_file, tuple)):
             _check_case(self.pieces, vocab_file, self.do_lower_case)
 
@@ -97,7 +103,7 @@ class TokenizerBase:
     def from_settings(
         cls, vocab_file: VocabFile, settings: TokenizerSettings
     ) -> Self:
-        """Returns a tokenizer with the settings of a checkpoint."""
+        """Returns a tokenizer with this vocabulary and these settings."""
         return cls(vocab_file, **dataclasses.asdict(settings))
 
     @classmethod
@@ -109,7 +115,7 @@ class TokenizerBase:
         return cls.from_settings(file, settings)
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
-        """Returns a tokenizer with other pieces and the same added tokens."""
+        """Returns a copy with the pieces `vocab` and the same added tokens."""
         added = tuple(
             token._replace(id=vocab.index(token.content))
             for token in self.settings.added_tokens
@@ -119,7 +125,7 @@ class TokenizerBase:
         return self.from_settings(content, settings)
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:
-        """Returns the tokenizer's text files for a model's folder, by name."""
+        """Returns the text of a model's tokenizer files, by file name."""
         if self.json:
             return tokenizer_files.hub_files(self, model_max_length)
         return {
@@ -128,10 +134,10 @@ class TokenizerBase:
         }
 
     def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
-        """Returns the tokens that are found before a text is split.
+        """Returns the tokens that are found before a text is split, by id.
 
-        They are sorted by id. `special` says whether they include [CLS] and
-        the other special tokens; by default, the settings decide.
+        `special` says whether the result includes [CLS] and the other special
+        tokens; by default, the settings decide.
         """
         if special is None:
             special = self.settings.special_tokens_in_text
@@ -159,7 +165,7 @@ class TokenizerBase:
 
     @property
     def continues_word(self) -> list[bool]:
-        """Whether the piece of each id continues a word."""
+        """For each id, whether its piece continues a word."""
         if self.json is None or self.json.is_of_bert:
             return [piece.startswith("##") for piece in self.vocab]
         mark = "\u2581" if self.json.model["type"] == "Unigram" else "\u0120"
@@ -187,8 +193,8 @@ def load_vocab(
     """Returns the word pieces in a `vocab.txt` or a `tokenizer.json`.
 
     `path` can be the word pieces themselves. Raises InputError if a special
-    token is missing, a piece occurs twice, or an added token does not have the
-    id in the settings.
+    token is missing, if a piece occurs twice, or if the id of an added token is
+    not its id in the settings.
     """
     settings = settings or TokenizerSettings()
     if isinstance(path, (list, tuple)):
@@ -224,7 +230,7 @@ def load_vocab(
             raise InputError(
                 f"The added token {token.content!r} has the id {token.id}, but "
                 f"the vocabulary {path} has {len(pieces)} pieces, and ids must "
-                "follow each other without gaps; give the files of one folder."
+                "follow each other without gaps; give files from one folder."
             )
     missing = [x for x in settings.special_tokens if x not in vocab]
     if missing:
@@ -248,7 +254,7 @@ def capitals_of(pieces: Iterable[str]) -> list[str]:
 
 
 def _behind(pieces: Sequence[str], settings: TokenizerSettings) -> list[str]:
-    """Returns the added tokens whose ids come after the pieces, by id."""
+    """Returns the added tokens whose ids follow the pieces' ids, by id."""
     added = sorted(settings.added_tokens, key=lambda token: token.id)
     return [token.content for token in added if token.id >= len(pieces)]
 

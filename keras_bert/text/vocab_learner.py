@@ -156,7 +156,7 @@ def _splitter(settings: TokenizerSettings) -> Any:
 
 
 def check_lines(**texts: Iterable[str]) -> None:
-    """Raises InputError if a text is one string, such as a path, not lines.
+    """Raises InputError if a text is a single string, such as a path.
 
     The characters of the string would be taken for lines.
     """

@@ -52,13 +52,13 @@ def lay_out_windows(
     max_num_windows: int = 0,
     last_is_full: bool = True,
 ) -> WindowLayout:
-    """Returns windows of texts with these `lengths` in tokens, int64 [B].
+    """Returns the windows of texts that have `lengths` tokens, int64 [B].
 
     A window has up to `size` tokens; `size` is one number for all texts, or
-    int64 [B]. A window begins `step` tokens, but at most `size`, after the
-    window before it. If the last window would reach beyond the end of the text,
-    it begins earlier; without `last_is_full`, it is shorter instead. A text
-    without tokens has one window.
+    int64 [B]. From the start of one window to the start of the next are `step`
+    tokens, but at most `size`. If the last window would reach beyond the end of
+    the text, it begins earlier; without `last_is_full`, it is shorter instead.
+    A text without tokens has one window.
     """
     sizes = tf.zeros_like(lengths) + size
     steps = tf.minimum(sizes, step)

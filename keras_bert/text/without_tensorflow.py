@@ -30,11 +30,11 @@ def import_tokenizers(
 class ListTokenizer(TokenizerBase):
     """WordPiece by the package `tokenizers`, for lists of strings.
 
-    It returns the same ids as `BertTokenizer`, except for BERT in texts with
-    some rare characters; see `tokenizer_json`. On 20,401 lines, `BertTokenizer`
-    and google-research/bert have the same ids. This class differs on 53 lines
-    (54 with a cased vocabulary), which hold random characters. [CLS] and [SEP]
-    are not added.
+    It returns the same ids as `BertTokenizer`, except that BERT's ids differ in
+    texts with some rare characters; see `tokenizer_json`. On 20,401 lines,
+    `BertTokenizer` returns the same ids as google-research/bert. This class
+    returns other ids on 53 of these lines (54 with a cased vocabulary), which
+    contain random characters. [CLS] and [SEP] are not added.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -50,7 +50,7 @@ class ListTokenizer(TokenizerBase):
         return [row.ids for row in self.encode(texts)]
 
     def encode(self, texts: Sequence[str]) -> list:
-        """Strings [B] -> a `tokenizers.Encoding` each, no special tokens."""
+        """Strings [B] -> a `tokenizers.Encoding` of each, no special tokens."""
         if isinstance(texts, str):
             raise InputError(
                 f"The texts are one string, {texts[:40]!r}; give a list of "

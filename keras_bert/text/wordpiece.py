@@ -23,12 +23,12 @@ class WordPieceSplitter(tf.Module):
     trims = False
 
     def __init__(self, tokenizer: TokenizerBase, library: ModuleType | None):
-        """Takes tensorflow-text, or None to use plain TensorFlow."""
+        """Takes tensorflow-text as `library`, or None to do without it."""
         super().__init__(name="word_piece_splitter")
         self._settings, self._vocab = tokenizer.settings, tokenizer.vocab
         self._library = library
-        # The op of tensorflow-text can split texts into words, but then always
-        # splits ideographs.
+        # tensorflow-text's operation can split texts into words, but then it
+        # always splits ideographs.
         self._takes_text = False
         if library is None:
             self.implementation = "keras_bert"
@@ -40,7 +40,7 @@ class WordPieceSplitter(tf.Module):
         self.implementation = f"{library.__name__} {library.__version__}"
         self._takes_text = self._settings.tokenize_chinese_chars
         # White space ends a word, so a piece that contains white space must
-        # match nothing; this op would find it.
+        # match nothing; this operation would find it.
         spellings = [
             piece if piece.split() == [piece] else f"\x01{i}"
             for i, piece in enumerate(tokenizer.pieces)

@@ -22,7 +22,7 @@ CJK = (
     r"\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
 )
 _SPACE = r"[\s\p{Z}]"
-# Every text with a word of this many characters matches, and few other texts.
+# Matches every text with a word of this many characters, and few other texts.
 _LONG_RUN = r"(?s).*[^\s!-/:-@\[-`{-~]{%d}.*"
 _MOST_REPEATED = 1000  # RE2 allows no more repetitions
 
@@ -37,7 +37,7 @@ def clean_text(
     The rules are the same as in google-research/bert's `BasicTokenizer`,
     tokenization.py, without the splitting. Control characters and invalid bytes
     are removed. If the settings say so, capitals become lower case and accents
-    are removed. The library is tensorflow-text, or None for plain TensorFlow.
+    are removed. `library` is tensorflow-text, or None to do without it.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
     texts = text_ops.change_where(~plain, texts, _drop)
@@ -69,7 +69,7 @@ def split_words(
 def blank_long_words(
     texts: tf.Tensor, settings: TokenizerSettings
 ) -> tf.Tensor:
-    """Returns clean text, with \\x01 for each byte of an overlong word.
+    """Returns clean text in which each byte of an overlong word is \\x01.
 
     No word piece matches such a word, and no offset changes.
     """
