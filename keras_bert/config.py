@@ -67,10 +67,10 @@ class BertConfig(CheckedSettings):
         first_position: The row of the position embeddings for the first token.
             The rows before it are for padding (RoBERTa).
         position_embedding_type: How the network reads positions. "absolute":
-            it adds position embeddings. "relative": it adds these too, and
-            every layer adds a bias for the distance between two tokens to
-            their attention score (MPNet, arXiv 2004.09297). "rotary": it
-            rotates queries and keys (arXiv 2104.09864) with the base
+            it adds position embeddings. "relative": it adds position
+            embeddings, and every layer adds a bias for the distance between two
+            tokens to their attention score (MPNet, arXiv 2004.09297). "rotary":
+            it rotates queries and keys (arXiv 2104.09864) with the base
             `rope_theta`, and divides all angles by `rope_scaling_factor`.
         local_attention: The width of the local window, in tokens: a token
             attends to half as many tokens on each side. The first layer and
@@ -157,7 +157,7 @@ class BertConfig(CheckedSettings):
         }
 
     def difference(self, other: Self) -> str:
-        """Returns the differences that change the outputs, or "" for none."""
+        """Returns the differences from `other` that change outputs, or ""."""
         return ", ".join(
             f"{name} is {value!r} and {getattr(other, name)!r}"
             for name, value in dataclasses.asdict(self).items()
@@ -274,7 +274,7 @@ class BertConfig(CheckedSettings):
     def to_dict(self) -> dict[str, Any]:
         """Returns the values of a `bert_config.json`, by key.
 
-        Released files do not have `layer_norm_eps` and the keys after it. Such
+        Released files have neither `layer_norm_eps` nor the keys after it. Such
         a key is left out if its value is the default, so that other tools can
         read the file.
         """

@@ -29,8 +29,8 @@ _CLASS = re.compile(f"^({'|'.join(_FAMILIES_OF_CLASSES)})(?=For|Model|$)")
 
 # Other keys that transformers 2 to 5 and its users write. An encoder's outputs
 # do not depend on them: they are notes, or are about training, precision,
-# generation, heads or the tokenizer. (Other modules here read heads and the
-# tokenizer.)
+# generation, heads or the tokenizer. (Other modules of this package read the
+# keys about heads and the tokenizer.)
 _HARMLESS_KEYS = re.compile(
     "_.*|pooler_.*|summary_.*|adapters|architectures|attn_implementation"
     "|auto_map|classifier_dropout|chunk_size_feed_forward|custom_pipelines"
@@ -48,7 +48,7 @@ _HARMLESS_KEYS = re.compile(
 
 
 def family_of(values: Values) -> str:
-    """Returns the family that the values of a config.json name.
+    """Returns the family that is named in the values of a config.json.
 
     Without a model_type, the architecture names the family.
 
@@ -89,7 +89,7 @@ def _family_of_class(architecture: str) -> str | None:
 def translate_huggingface(values: Values) -> dict[str, Any]:
     """Returns the fields of `BertConfig` for the values of a config.json.
 
-    Raises InputError if the network is not one that can be built here.
+    Raises InputError if this package cannot build the network.
     """
     name = family_of(values)
     family = FAMILIES[name]

@@ -30,7 +30,7 @@ class Progress:
 
     On a terminal and in a notebook, it draws a tqdm bar. Elsewhere, `update`
     writes a line to the log if the last line is at least 30 seconds old. The
-    line has the units done, the speed, the time left, and the figures that
+    line contains the units done, the speed, the time left, and the figures that
     `update` was given.
 
     Args:

@@ -78,8 +78,8 @@ class SelfAttention(keras.layers.Layer):
     ) -> Any:
         length = input_mask.shape[1]
         value = self._split_heads(self.value(x), ops.shape(input_mask)[1])
-        # Blocks are faster if each block reads less than half of the row; it
-        # reads 3 * reach tokens.
+        # Blocks are faster if a block, which reads 3 * reach tokens, reads less
+        # than half of the row.
         if self._reach and (length is None or length > 6 * self._reach):
             query, key = self._query_and_key(x, input_mask, positions)
             context = attend_locally(

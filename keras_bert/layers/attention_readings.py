@@ -17,7 +17,7 @@ class _Reading(keras.layers.Layer):
     """Computes an output from the inputs of a block's attention.
 
     A subclass has two methods: `read` computes the output from these inputs,
-    and `shape_of` returns its shape for the shape of an `input_mask`.
+    and `shape_of` returns the output's shape for a shape of `input_mask`.
     """
 
     def __init__(self, block: EncoderBlock, **kwargs: Any):
@@ -43,7 +43,8 @@ class _Reading(keras.layers.Layer):
 class AttentionProbabilities(_Reading):
     """The attention probabilities of a block, float32 [B, N, S, S].
 
-    An entry says how much one token attends to one token, in one of N heads.
+    An entry says how much one token attends to another, or to itself, in one of
+    N heads.
     """
 
     def read(self, *inputs: Any) -> Any:
@@ -56,9 +57,9 @@ class AttentionProbabilities(_Reading):
 class AttentionScores(_Reading):
     """The scores before the softmax, float32 [T, N, S] (TinyBERT).
 
-    The score of a token that may not be attended to is 0. The other scores are
-    multiplied by sqrt(S / their number), so that a mean of squares over S is
-    the mean of their squares alone.
+    The score of a token that may not be attended to is 0. The n other scores
+    are multiplied by sqrt(S / n), so that the mean of all S squares equals the
+    mean of the n original squares.
     """
 
     def read(self, *inputs: Any) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 def traced_separately(function: Callable) -> Callable:
     """Returns a function of one tensor that TensorFlow traces once per dtype.
 
-    With TensorFlow, a custom gradient keeps the graph that calls it, and all
-    weights that this graph reads, until the process ends. So a second `fit`
-    would hold the weights twice. With other backends, the function is returned
-    unchanged.
+    With TensorFlow, a custom gradient keeps the graph that calls it alive until
+    the process ends, together with all weights that this graph reads. So during
+    a second `fit`, the weights would be in memory twice. With other backends,
+    the function is returned unchanged.
     """
     if keras.backend.backend() != "tensorflow":
         return function

@@ -43,12 +43,12 @@ class Crf(keras.layers.Layer):
 
 
 def crf_loss(labels: Any, chain: Any) -> Any:
-    """Returns -log of the probability of labels [B, S], as shares [B, S].
+    """Returns -log of the probability of labels [B, S], split among the words.
 
     A label is 0 at a token that is not a word, and otherwise from 1 to L.
     The neighbor of a word is the next word, however many tokens are between
-    them. Each word has an equal share of the loss of its row; other tokens have
-    0.
+    the two. In the result [B, S], each word has an equal share of the loss of
+    its row, and other tokens have 0.
     """
     labels = ops.cast(labels, "int32")
     size, length = chain.shape[-1], ops.shape(labels)[1]
@@ -60,8 +60,8 @@ def crf_loss(labels: Any, chain: Any) -> Any:
     labels = ops.take_along_axis(labels, order, axis=1)
     logits = ops.take_along_axis(logits, ops.expand_dims(order, 2), axis=1)
     is_word = labels > 0
-    # Counts of each label at each word, and of each pair of labels: the given
-    # counts, 0 or 1, and then the expected counts.
+    # Counts of each label at each word, and of each pair of labels. First the
+    # counts in the given labels (`gold`), and then the expected counts.
     gold = ops.one_hot(labels - 1, size)  # zeros where there is no word
     gold_pairs = ops.matmul(ops.swapaxes(gold[:, :-1], 1, 2), gold[:, 1:])
     before, after = _around(logits, is_word, transitions)

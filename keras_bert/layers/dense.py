@@ -51,7 +51,7 @@ class _Dense(keras.layers.Dense):
     def quantize(
         self, mode: Any = None, type_check: Any = True, config: Any = None
     ) -> None:
-        # By default, Keras refuses to quantize a subclass of its layer.
+        # By default, Keras refuses to quantize a subclass of its Dense layer.
         super().quantize(mode, type_check=False, config=config)
 
 
@@ -69,8 +69,8 @@ def build_dense(
 
     The layer's kernel starts as truncated normal with the parent's
     `initializer_range`, and its bias as zeros. The layer has the parent's
-    dtypes. It is frozen if the parent is frozen, because Keras freezes only the
-    parts that a layer already has.
+    dtypes. It is frozen if the parent is frozen: when Keras freezes a layer, it
+    reaches only the inner layers that exist by then.
     """
     layer = _Dense(
         units,

@@ -21,8 +21,8 @@ class EncoderBlock(keras.layers.Layer):
     With `gated`, the activation of the feed-forward is multiplied by the output
     of a second dense layer (arXiv 2002.05202). `norms` says where the norms
     are: "after" each part and its residual, "before" each part, or
-    "before_output", which means only before the feed-forward. `biases` names
-    the parts that have biases.
+    "before_output", which means only before the feed-forward. `biases` lists
+    the parts that have biases, separated by spaces.
 
     Example:
         >>> layer = keras_bert.layers.EncoderBlock(
@@ -122,7 +122,7 @@ class EncoderBlock(keras.layers.Layer):
         return self.output_layer_norm(x) if is_after else x
 
     def attention_input(self, x: Any) -> Any:
-        """Returns what the attention reads, for an input [T, H]."""
+        """Returns what the attention reads if the block's input is x [T, H]."""
         return self.attention_layer_norm(x) if self.norms == "before" else x
 
     def compute_output_spec(self, x: Any, *others: Any, **options: Any) -> Any:

@@ -88,8 +88,8 @@ def mask_adder(
 ) -> Any:
     """Returns 0 where attention is allowed and -10000 elsewhere.
 
-    The result is added to the scores, as in google-research/bert, so even a row
-    without tokens gives the same numbers as there.
+    The result is added to the scores, as in google-research/bert, so that the
+    outputs are the same as there even for a row without tokens.
 
     Args:
         rows: The mask of the tokens that attend, [..., S].
@@ -106,7 +106,7 @@ def mask_adder(
         float32 [..., S, T], or [..., 1, T] if all tokens attend to the same
         tokens.
     """
-    # LiteRT has no index with new axes.
+    # LiteRT does not support an index with new axes.
     columns = ops.expand_dims(columns, -2)
     if packed:
         # Padding is one more sequence, with the number 0.

@@ -14,8 +14,8 @@ from keras_bert.layers.sequences import SequencePooling
 class PredictionHead(keras.layers.Layer):
     """A dense layer, an activation and a norm: [..., H] -> [..., H].
 
-    ModernBERT has it before every output layer for tokens. Output layers for
-    texts have a `Pooler` instead.
+    In ModernBERT, this layer comes before every output layer for tokens. Before
+    an output layer for texts, there is a `Pooler` instead.
 
     Example:
         >>> from keras_bert.layers.pooler import PredictionHead

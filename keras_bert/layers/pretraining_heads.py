@@ -14,7 +14,8 @@ class MaskedLMHead(keras.layers.Layer):
     """A logit for each piece of the vocabulary at each masked position.
 
     Takes x [B, S, H], `masked_lm_positions`, int [B, P], and the word
-    embeddings [V, E], which are the output matrix. Returns float32 [B, P, V].
+    embeddings [V, E], which serve as the output matrix. Returns float32
+    [B, P, V].
     The layer's own weights are the transform and the output bias.
 
     Example:
@@ -41,8 +42,8 @@ class MaskedLMHead(keras.layers.Layer):
     def build(
         self, x_shape: Any, positions_shape: Any, word_embeddings_shape: Any
     ) -> None:
-        # If the embeddings are narrower than the network, the transform makes
-        # vectors of their width.
+        # The transform makes vectors as wide as the embeddings, which may be
+        # narrower than the network.
         size, use_bias = word_embeddings_shape[1], "head" in self.biases.split()
         self.transform = build_dense(
             self, "transform", x_shape[-1], size, self.activation, use_bias

@@ -2,7 +2,7 @@
 
 The encoder computes on the flat token matrix [T, H]. For inputs of rank 2,
 TensorFlow fuses matrix product, bias and activation; for inputs of rank 3, it
-does not find the pattern.
+does not recognize the pattern.
 """
 
 from typing import Any

@@ -21,8 +21,8 @@ class RowPositions(keras.layers.Layer):
     A row holds up to K sequences, one after the other, and padding. The mask
     numbers the sequences from 1 and is 0 at padding. `position_ids`, int32,
     count from 0 in each sequence and are 0 at padding. `cls_positions`, int32,
-    are the positions of the sequences' first tokens; for a sequence that a row
-    lacks, any position in the row.
+    are the positions of the sequences' first tokens. If a row has fewer than K
+    sequences, the rest of its `cls_positions` are arbitrary positions in it.
 
     Example:
         >>> from keras_bert.layers.sequences import RowPositions
@@ -102,7 +102,7 @@ class SequencePooling(keras.layers.Layer):
             own = ops.reshape(own, (-1, num_sequences + 1, x.shape[-1]))
             return ops.maximum(own[:, 1:], _LOWEST)
         numbers = ops.arange(1, num_sequences + 1, dtype="int32")
-        # LiteRT has no index with a new axis.
+        # LiteRT does not support an index with a new axis.
         is_own = ops.expand_dims(mask, 1) == numbers[:, None]  # [B, K, S]
         weights = ops.cast(is_own, "float32")
         num_tokens = ops.sum(weights, axis=2, keepdims=True)

@@ -27,23 +27,24 @@ def build_embedder(
     """Builds the encoder with a pooling of each text's tokens.
 
     The network is from Reimers and Gurevych 2019, section 3. Inputs: as for
-    `build_encoder`, with an axis of texts C, int32 [B, C, S]; each text is a
-    sequence of its own. Output: `embeddings`, float32 [B, C, H]. The weights
-    have the same paths as in the encoder. There is a pooler only if the pooling
-    is "pooled". The layers `dense_0`, `dense_1` and so on come after the
-    pooling.
+    `build_encoder`, with an axis for the C texts of an example, int32
+    [B, C, S]; each text is a sequence of its own. Output: `embeddings`, float32
+    [B, C, H]. The weights have the same paths as in the encoder. There is a
+    pooler only if the pooling is "pooled". The layers `dense_0`, `dense_1` and
+    so on come after the pooling.
 
     Args:
         config: The config of the encoder.
         pooling: How a text becomes a vector: "mean" or "max" of all tokens,
             [CLS] and [SEP] included; "cls", the vector of [CLS]; or "pooled",
             the output of the pooler.
-        dense: The layers after the pooling: the size and the activation of
-            each, such as (256, "tanh"). H is then the size of the last layer.
-        normalize: Whether all vectors have the length 1.
+        dense: The layers after the pooling, each given by its size and its
+            activation, such as (256, "tanh"). H is then the size of the last
+            layer.
+        normalize: Whether all vectors are scaled to the length 1.
         packed: Whether a row holds K texts. The inputs are then as for a packed
-            encoder, with an axis of rows R, as `pack_choices` returns them, and
-            the output is [B, R*K, H].
+            encoder, with an axis for the R rows of an example, as
+            `pack_choices` returns them, and the output is [B, R*K, H].
         window_pooling: How the vectors of a text's windows become one vector:
             "mean" or "max". The inputs are then the windows of all texts of an
             example, text after text, int32 [B, M, S], and the number of windows
@@ -68,7 +69,7 @@ def build_embedder(
     check_choice("window_pooling", window_pooling, windows)
     encoder = build_encoder(config, packed=packed)
     inputs, rows = fold_inputs(encoder.input)  # [B, R, S], [B*R, S]
-    # A model of this output alone has no weights of the pooler.
+    # A model with `sequence_output` alone leaves out the pooler's weights.
     source = "pooled_output" if pooling == "pooled" else "sequence_output"
     x = keras.Model(encoder.input, encoder.output[source])(rows)
     if pooling == "pooled":
@@ -85,7 +86,7 @@ def build_embedder(
         )(vectors)
     if normalize and window_pooling == "none":
         vectors = ops.normalize(vectors)
-    # In mixed precision, the layer would cast the vectors back.
+    # Without this dtype, mixed precision would cast the vectors back.
     embeddings = UnfoldChoices(dtype="float32", name="embeddings")(
         vectors, inputs["input_ids"]
     )

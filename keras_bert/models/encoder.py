@@ -20,11 +20,12 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     Outputs: `sequence_output` [B, S, H] and `pooled_output` [B, H], in the
     compute dtype of the global policy.
 
-    With `packed`, a row holds several sequences that do not attend to each
-    other: `input_mask` numbers them from 1, the input `position_ids` [B, S]
-    counts from 0 in each, and the input `cls_positions` [B, K] holds their
-    first positions. `pooled_output` is then [B, K, H]. The weights are the same
-    as without `packed`.
+    With `packed`, a row holds up to K sequences that do not attend to each
+    other; `input_mask` numbers the sequences from 1. There are two more inputs:
+    `position_ids` [B, S], which counts from 0 in each sequence, and
+    `cls_positions` [B, K], the position of each sequence's first token.
+    `pooled_output` is then [B, K, H]. The weights are the same as without
+    `packed`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -127,7 +128,7 @@ def _build_positions(
 ) -> tuple[list[Any], list[Any]]:
     """Returns the position inputs for full and for local attention.
 
-    A block has one input for its positions, or none.
+    Each of the two lists holds a block's one input for positions, or none.
     """
     if config.position_embedding_type == "relative":
         positions = RelativePositions(

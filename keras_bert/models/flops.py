@@ -21,27 +21,27 @@ def count_work(
     section 5 of Megatron-LM (arXiv 2104.04473): two FLOPs for each multiply-add
     in the matrix products that BERT needs, once forward and twice backward.
     Embedding look-ups count as 0, and left-to-right attention counts in full.
-    Padding and empty masked positions count as 0, so the time that a device
+    Padding and unused masked positions count as 0, so the time that a device
     spends on them lowers its utilization.
 
     Args:
-        features: The inputs of the model. `input_mask` [..., S] is 0 for
-            padding, or else the number of the sequence in its row, from 1.
+        features: The inputs of the model. `input_mask` [..., S] is 0 at
+            padding. At a token, it is the index of the token's sequence in the
+            row, counted from 1.
         config: The config of the network.
-        num_labels: The number of outputs of the head on the pooled output; 0 if
-            the model has neither pooler nor head.
-        generator: The config of the network that guesses masked tokens, if
-            there is one.
+        num_labels: The number of outputs of the layer that reads the pooler; 0
+            if the model has no pooler.
+        generator: The config of ELECTRA's generator, if the model has one.
 
     Returns:
-        float32 scalars of the backend, by name.
+        The three numbers by name, as float32 scalars of the Keras backend.
     """
     mask = ops.cast(features["input_mask"], "int32")
     is_token = ops.cast(mask > 0, "float32")
     # Sequences of a row are numbered from 1.
     num_sequences = _sum(ops.max(mask, axis=-1))
     num_tokens = ops.sum(is_token)
-    # Whether query and key are of one sequence: [..., S, S].
+    # Whether query and key are in the same sequence: [..., S, S].
     is_pair = ops.equal(mask[..., :, None], mask[..., None, :])
     products = _count_encoder(mask, is_token, is_pair, config)
     h = config.hidden_size

@@ -79,12 +79,13 @@ def build_multiple_choice(
 ) -> keras.Model:
     """Builds the encoder with a score for each choice (paper, 4.4).
 
-    Inputs: as for `build_encoder`, with an axis of choices C, int32
-    [B, C, S]. Output: `logits`, float32 [B, C].
+    Inputs: as for `build_encoder`, with an axis for the C choices of an
+    example, int32 [B, C, S]. Output: `logits`, float32 [B, C].
 
     With `packed`, a row holds K choices: the inputs are as for a packed
-    encoder, with an axis of rows R, as `pack_choices` returns them. The output
-    is [B, R*K], and the weights are the same.
+    encoder, with an axis for the R rows of an example, as `pack_choices`
+    returns them. The output is [B, R*K], and the weights are the same as
+    without `packed`.
 
     Compile it with a loss that takes logits; see `build_classifier`.
 
@@ -102,7 +103,7 @@ def build_multiple_choice(
     scores = _after_dropout(x, config, 1, "multiple_choice")
     if packed:
         scores = ops.squeeze(scores, -1)  # [B*R, K]
-    # In mixed precision, the layer would cast the logits back.
+    # Without this dtype, mixed precision would cast the logits back.
     logits = UnfoldChoices(dtype="float32", name="logits")(
         scores, inputs["input_ids"]
     )
@@ -119,8 +120,8 @@ def build_token_classifier(
     Compile it with a loss that takes logits; see `build_classifier`.
 
     With `crf`, the output is `chain`, float32 [B, L + S, L]: the transitions of
-    a CRF and then the logits. `keras_bert.layers.crf` has its loss `crf_loss`
-    and its decoder `viterbi`.
+    a CRF, followed by the logits. The loss `crf_loss` and the decoder `viterbi`
+    are in `keras_bert.layers.crf`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

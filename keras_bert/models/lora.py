@@ -34,9 +34,9 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     `targets` are the names of layers, separated by commas. A name is the end of
     a path in an `EncoderBlock`, such as "query", "attention/output", or
     "output" for both layers of that name. A [in, rank] and B [rank, out] are
-    the weights `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with
-    zeros, so the outputs are the same as without adapters. The kernels are
-    frozen.
+    the weights `lora_kernel_a` and `lora_kernel_b` of a layer. B starts as
+    zeros, so the outputs are at first the same as without adapters. The kernels
+    are frozen.
 
     Raises InputError if the model has no encoder blocks, or a block has no such
     layer.
@@ -63,7 +63,7 @@ def _encoder_blocks(model: keras.Model) -> Iterator[EncoderBlock]:
 
 
 def _target_paths(targets: str, gated: bool) -> list[str]:
-    """Returns the paths of the dense layers that the targets name."""
+    """Returns the paths of the dense layers that are named in `targets`."""
     paths: list[str] = []
     layers = [x for x in _DENSE_LAYERS if gated or x != "gate"]
     names = [x.strip() for x in targets.split(",") if x.strip()]

@@ -19,8 +19,8 @@ from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
 from keras_bert.layers.sequences import RowPositions, SequencePooling
 
 _POOLINGS = Pooler, SequencePooling
-# Keras layers and ours that compute each vector on its own, so that a row may
-# have any number of vectors.
+# Layers of Keras and of this package that compute each vector on its own, so
+# that a row may have any number of vectors.
 _OF_A_VECTOR = (
     "Cast Concatenate Dense Dropout LabelThresholds NextSentenceHead "
     "Normalize".split()
@@ -70,7 +70,7 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     token.
 
     Raises InputError if the network has no such layer of its own. An embedder
-    has none, because its encoder is a network inside it.
+    has none, because its encoder is a network inside the embedder.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
@@ -163,7 +163,7 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
     """Returns a network of the same layers that reads several texts per row.
 
     A text attends only to itself, so its outputs are the same as in a row of
-    its own, except that sums may be added in another order.
+    its own, except for rounding: sums may be added in another order.
 
     Inputs: the model's, int32 [R, S], where `input_mask` numbers the K texts of
     a row from 1. Outputs: the model's, such as `logits` [R, K, L].
@@ -240,7 +240,7 @@ def _with_outputs(
 def _tapped(
     model: keras.Model, names: Collection[str], read: Callable
 ) -> keras.Model:
-    """Returns a network with two outputs: the model's, and readings by layer.
+    """Returns a network with the model's outputs, and readings by layer name.
 
     `read` takes a layer with one of the `names`, its output and its inputs, and
     returns the reading. The layer may be in a network inside the model, such as

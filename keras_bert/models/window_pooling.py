@@ -9,7 +9,7 @@ from keras_bert.layers.sequences import WindowPooling
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
-    """Returns a network that reads windows of texts, from a model of texts.
+    """Turns a network for texts into a network for the windows of texts.
 
     Every output, such as `logits` [B, L], becomes the mean or the maximum over
     the windows of a text, element by element. A window without a token does not
@@ -41,7 +41,7 @@ def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
 def fold_inputs(
     names: Iterable[str],
 ) -> tuple[dict[str, keras.KerasTensor], dict[str, keras.KerasTensor]]:
-    """Returns inputs by name, int32 [B, R, S], and their rows [B*R, S]."""
+    """Returns int32 inputs [B, R, S] by name, and their rows as [B*R, S]."""
     inputs = {
         name: keras.Input((None, None), dtype="int32", name=name)
         for name in names

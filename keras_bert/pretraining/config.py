@@ -12,8 +12,9 @@ from keras_bert.training.config import TrainConfig
 class PretrainingConfig(TrainConfig, MaskingConfig):
     """The settings of a pre-training run; names as in google-research/bert.
 
-    The masking rates are used for records without masks. For records with
-    masks, each rate must be one with which the records were made.
+    The masking settings are used for records without masks. For records with
+    masks, each setting must have its default or the value with which the
+    records were made.
 
     Attributes:
         num_train_steps: The number of steps of the whole run.
@@ -21,8 +22,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             its peak.
         max_seq_length: The length of the sequences in the records.
         do_lower_case: Whether the text of the records was lower-cased, which
-            later steps need to know. By default, the file beside the records
-            says it, or else the vocabulary suggests it.
+            later steps need to know. By default, the `.json` beside the records
+            decides, or else the checkpoint, or else the vocabulary.
         next_sentence: Whether to train the next-sentence head (section 5.1 of
             the paper).
         replaced_tokens: Whether the network learns to find tokens that a small
@@ -44,7 +45,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         0.0001
     """
 
-    # A changed tokenizer is found by its settings.
+    # A run with another tokenizer is refused because its files differ.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     num_train_steps: int = 100_000

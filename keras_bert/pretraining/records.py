@@ -6,11 +6,11 @@ at which the data of each record begin and end.
 
 The order of a run is a function: the record at position p depends only on the
 seed and p. So a run can start at any position, and any number of workers can
-each compute their own part. An epoch is shuffled twice. Blocks of neighboring
-records, from all files, are put in a random order. Then the records of many
-neighboring blocks, a window, are shuffled together. Because the second shuffle
-stays within a window, reads stay for some time within a part of the files that
-fits into the disk cache.
+each compute their own part. An epoch is shuffled twice. First, blocks of
+neighboring records, from all files, are put in a random order. Then the records
+of many neighboring blocks, a window, are shuffled together. Because the second
+shuffle stays within a window, reads stay for some time within a part of the
+files that fits into the disk cache.
 """
 
 import array
@@ -167,7 +167,8 @@ class ShuffledOrder:
         blocks = blocks[window * _WINDOW : (window + 1) * _WINDOW, None]
         records = (blocks * _BLOCK + np.arange(_BLOCK)).ravel()
         records = records[records < self._size]
-        # From 1: NumPy takes a missing number of a seed for 0.
+        # Counted from 1, because for NumPy, a seed that ends with 0 is the same
+        # as a seed without that number.
         generator = np.random.default_rng((*self._seed, epoch, 1 + window))
         return generator.permutation(records)
 
@@ -205,7 +206,7 @@ def save_index(path: Path, places: np.ndarray) -> None:
 
 
 def _load_index(path: Path) -> np.ndarray | None:
-    """Returns the saved index; None if there is none for the present file."""
+    """Returns the saved index; None if none belongs to the present file."""
     saved = _index_path(path)
     try:
         if is_remote(saved):
@@ -227,7 +228,7 @@ def _index_path(path: Path) -> Path:
 def _file_stamp(path: Path) -> np.ndarray:
     """Returns the first two rows of an index: the file's size and time."""
     stat = path.stat()
-    # Earlier versions wrote there how many records were left out.
+    # In the second row, earlier versions had the number of records left out.
     return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
 
 

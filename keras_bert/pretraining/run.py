@@ -64,7 +64,7 @@ def pretrain(
     """Pre-trains a model, or resumes where an earlier call stopped.
 
     A call resumes only a run with the same records, settings and initial
-    weights, and refuses to continue any other.
+    weights, and refuses to continue any other run.
 
     Args:
         bert_config: The config of the network; None for the config of the
@@ -84,8 +84,8 @@ def pretrain(
             vocabulary of the checkpoint.
         config: The rates, sizes and numbers of steps.
         overwrite_output_dir: Whether to start over if output_dir already
-            contains a run. Leave it out of a command that may be interrupted
-            and repeated.
+            contains a run. Leave this argument out of a command that may be
+            interrupted and repeated.
         callbacks: Keras callbacks, such as loggers. Their epoch is the interval
             between two checkpoints; see `keras_bert.training.callbacks`.
 
@@ -93,7 +93,7 @@ def pretrain(
         The last row of the history: `loss`, `masked_lm_loss`,
         `masked_lm_accuracy`, `masked_lm_perplexity`, `next_sentence_loss` and
         `next_sentence_accuracy` (or `replaced_tokens_loss` and
-        `replaced_tokens_accuracy`), the same names with `val_` before them for
+        `replaced_tokens_accuracy`), the same names with the prefix `val_` for
         the held-out records, and the time and speed of the training.
 
     Example:
@@ -128,7 +128,7 @@ def pretrain(
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
     _check(config, bert_config, start)
-    # First of all: workers must find each other before TensorFlow is used.
+    # This comes first: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
     files = files_to_records.find_files(input_files)
     held_out_files = files_to_records.find_files(eval_files)
@@ -195,7 +195,7 @@ def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
     for field in dataclasses.fields(MaskingConfig):
         name, value = field.name, getattr(config, field.name)
         known = [field.default, *(settings.get(name) for settings in made_with)]
-        # The lengths of the features show max_predictions_per_seq.
+        # The lengths of the features show whether max_predictions_per_seq fits.
         if name != "max_predictions_per_seq" and value not in known:
             raise InputError(
                 f"{name} is {value}, but {files[0]} holds records with masks, "
@@ -241,7 +241,7 @@ def _setup(
                 bert_config, next_sentence=config.next_sentence, packed=packed
             )
         if start:
-            # Not `start`, which would keep its arrays during the run.
+            # Not `start`, whose arrays would stay in memory during the run.
             load_to_train(model, start.place)
         return model
 
@@ -319,7 +319,7 @@ def _digest_of_files(names: list[str]) -> str:
 
     The rest is not read, because a corpus may be too large for that.
     """
-    # Earlier versions had weights of corpora; this was the missing weight.
+    # Earlier versions had a weight for each corpus; "None" meant no weight.
     parts: list[str | bytes] = ["None"] if names else []
     for name in names:
         with to_path(name).open("rb") as file:
@@ -357,7 +357,7 @@ def _load_tokenizer(
     elif given not in (None, settings.do_lower_case):
         logging.warning(
             "%s was made with do_lower_case=%s, but do_lower_case=%s was "
-            "given; leave it out unless this is meant.",
+            "given; leave do_lower_case out unless the difference is intended.",
             first,
             settings.do_lower_case,
             given,

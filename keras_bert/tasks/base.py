@@ -27,27 +27,30 @@ class Task:
             two texts of a pair; for multiple choice a text and a list of
             endings; for token classification a list of words; for a span the
             question and the context; for embedding a text, a text of similar
-            meaning, and any number of texts of different meaning; a row may
-            leave out the last of these. The served model takes the same names.
+            meaning, and any number of texts of different meaning (all rows may
+            lack the last of these fields). The inputs of the served model have
+            the same names.
         metrics: The names of the kind's metrics, most important first.
         read: A function of the data folder (a pathlib.Path, or a UPath for a
             URL) and a split. It returns or yields rows, each a dict with the
-            text fields and "label", which a test set lacks. Training reads the
-            rows anew, one after the other. The label depends on the kind. For
+            text fields and "label", which a test set lacks. Training calls the
+            function more than once, and takes the rows one at a time. The label
+            depends on the kind. For
             classification, it is one of `labels`; for multilabel, a list of
             labels; for regression, a number; for multiple choice, the index of
             the right ending, from 0, as a string; for token classification, a
             list with a label for each word; for a span, a list of answers, each
             a dict with "text" and "answer_start" (in characters), and an empty
             list if there is no answer. For embedding, there is no label, or the
-            label is the similarity of two texts, a number. The function raises
-            FileNotFoundError if the split has no file.
+            label is a number, the similarity of two texts, or a list of
+            numbers, the vector of a text. The function raises FileNotFoundError
+            if the split has no file.
         labels: The names of the labels, in the order of their ids.
         settings: The settings of the kind that differ from its defaults.
         validation_splits: The splits to evaluate on; the first one chooses
             the best checkpoint.
-        test_files: The name of the file for the predictions of each split
-            without labels.
+        test_files: For each split without labels, the name of the file for its
+            predictions.
 
     Example:
         >>> from keras_bert.tasks import readers
@@ -92,7 +95,7 @@ class Task:
         for file in self.test_files.values():
             if Path(file).suffix == ".jsonl":
                 raise InputError(
-                    f"The test_files name {file}, but a file of this name "
+                    f"test_files contains {file}, but a file of this name "
                     "already holds the predictions as JSON lines; name it "
                     f"{Path(file).with_suffix('.tsv')}."
                 )

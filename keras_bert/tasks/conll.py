@@ -82,7 +82,7 @@ def _row(
     for number, columns in sentence:
         tag = columns[tag_column]
         is_first = not tags or tags[-1][2:] != tag[2:]
-        begin = f"B-{tag[2:]}"  # which IOE does not have
+        begin = f"B-{tag[2:]}"  # not a label in IOE
         if tag.startswith("I-") and is_first and begin in labels:
             tag = begin
         if tag not in labels:

@@ -2,8 +2,8 @@
 
 The readers yield one row after the other, so a file may be larger than the
 memory. Text files are UTF-8 and may be compressed by gzip. `files` are the
-names of the splits' files: train="train.tsv", validation="dev.tsv",
-test="test.tsv". Only splits whose names begin with train or validation have
+names of the splits' files, such as train="train.tsv", validation="dev.tsv",
+test="test.tsv". Only splits whose names begin with "train" or "validation" have
 labels.
 """
 
@@ -44,17 +44,17 @@ def tsv(
 
     A quote is a character of the text. But a field that begins and ends with
     a quote and has quotes inside, all of them doubled, was written by Excel:
-    it is read without the outer quotes. `csv` reads files in which all fields
-    have such quotes, or line breaks inside quotes.
+    the outer quotes are removed, and the others become single. `csv` reads
+    files in which all fields have such quotes, or line breaks inside quotes.
 
     `columns` maps a field to its column: the index from 0, or the name in the
     header. Splits without labels have the columns `test_columns`, if given.
-    `header` says whether each file begins with a header; give it if all columns
-    are numbers. With `header=False`, a file has a header only if a column is
-    given by its name. A blank line is skipped, unless the file has only one
-    column. A line with a wrong number of columns raises InputError. With
-    `leave_out_broken`, such lines of splits with labels are skipped, and the
-    log counts them; a split without labels must keep its number of rows.
+    `header` says whether each file begins with a header; it is required if all
+    columns are numbers. With `header=False`, a file has a header only if a
+    column is given by its name. A blank line is skipped, unless the file has
+    only one column. A line with a wrong number of columns raises InputError.
+    With `leave_out_broken`, such lines of splits with labels are skipped, and
+    the log counts them; a split without labels must keep its number of rows.
     """
     has_header = _has_header(header, columns, test_columns or columns)
 
@@ -195,7 +195,7 @@ def _renamed(
 ) -> Iterator[Row]:
     """Yields rows under the names of the fields.
 
-    Raises InputError at the end if no row has one of the columns.
+    Raises InputError at the end if one of the columns occurs in no row.
     """
     missing = {*columns.values()}
     for row in rows:
@@ -203,8 +203,8 @@ def _renamed(
         yield {field: row[x] for field, x in columns.items() if x in row}
     if missing:
         raise InputError(
-            f"No line of {path} has {min(missing, key=str)!r}, which the "
-            "reader's columns name."
+            f"No line of {path} has {min(missing, key=str)!r}; check the names "
+            "in the reader's columns."
         )
 
 

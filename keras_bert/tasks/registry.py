@@ -1,4 +1,4 @@
-"""Name -> task; a task can also be in a file of your own."""
+"""Name -> task; a task can also be defined in a file of your own."""
 
 import dataclasses
 import functools

@@ -64,7 +64,8 @@ def _rows(file: Path) -> Iterator[Row]:
 def _triplets(rows: Iterable[Row]) -> Iterator[Row]:
     """Yields a row for each entailment of a premise that has a contradiction.
 
-    If a premise has fewer contradictions than entailments, they are used again.
+    If a premise has fewer contradictions than entailments, its contradictions
+    are used several times.
     All premises are in memory at once, because a premise may occur several
     times.
     """

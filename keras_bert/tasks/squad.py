@@ -18,8 +18,8 @@ def read_squad(
 
     Raises InputError if the file is not in SQuAD's format, if an answer starts
     outside of its context, or, unless `answers_may_be_missing`, if a question
-    has no answer. An answer may differ from the context at its start, as in
-    files of other data sets; training skips such an answer.
+    has no answer. The text of an answer may differ from the context at its
+    answer_start, as in files of other data sets; training skips such an answer.
     """
     file = to_path(file)
     try:

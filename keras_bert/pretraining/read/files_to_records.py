@@ -46,12 +46,13 @@ class PretrainingRecords:
         """Opens the files and checks the first record of each.
 
         Records made with `dynamic_masking` need a `drawer`, which draws new
-        pairs and masks in each epoch. The pairs and masks depend on the seed of
-        the drawer, the epoch and the record.
+        pairs and masks in each epoch. The pairs and masks depend only on the
+        seed of the drawer, the epoch and the record.
 
         Raises:
             InputError: A file is not a TFRecord file, all files are empty, or
-                the first record of a file does not have the lengths asked for.
+                the features of a file's first record have other lengths than
+                the arguments say.
         """
         if not files:
             raise InputError("There is no file of records; give at least one.")
@@ -71,7 +72,7 @@ class PretrainingRecords:
         first_file, first = next(iter(first_records.items()))
         self.have_masks = set(first) != set(STRETCH_NAMES)
         self._drawer = None if self.have_masks else drawer
-        # The sizes of the features, under their names in the files.
+        # The sizes of the features, keyed by the features' names in the files.
         self._sizes = {
             "input_ids": max_seq_length,
             "input_mask": max_seq_length,
@@ -119,8 +120,8 @@ class PretrainingRecords:
         another order, and every batch is full; see `ShuffledOrder`. Without a
         seed, the dataset has each record once, in order, and knows its size.
 
-        The dataset starts at `first_batch` without reading the batches before.
-        It reads only the `share` of this worker from the rows of each batch.
+        The dataset starts at `first_batch` without reading earlier batches. Of
+        each batch, it reads only the rows that `share` assigns to this worker.
         """
         num_records = self._num_records
         num_batches, num_rows = -(-num_records // batch_size), None
@@ -163,7 +164,7 @@ class PretrainingRecords:
 
     @contextlib.contextmanager
     def errors_named(self, vocab_size: int) -> Iterator[None]:
-        """Raises InputError in place of TensorFlow's error about a record.
+        """Raises InputError instead of TensorFlow's error about a record.
 
         Also raises InputError if an id is not below `vocab_size`; see
         `pretraining_batches`.
@@ -199,7 +200,7 @@ class PretrainingRecords:
             ) from error
 
     def _check(self, features: Mapping[str, Any], name_of_record: str) -> None:
-        """Raises InputError if features do not have the lengths asked for."""
+        """Raises InputError if features do not have the lengths in `_sizes`."""
         for name, size in self._sizes.items():
             kind = "float_list" if "weights" in name else "int64_list"
             length = len(getattr(features[name], kind).value)
@@ -232,7 +233,7 @@ def settings_of_records(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields each file that has a `.json`, and the settings in it.
 
-    Raises InputError if the `.json` describes something else.
+    Raises InputError if the `.json` does not describe records.
     """
     for file in files:
         description = to_path(f"{file}.json")
@@ -278,10 +279,10 @@ def _count_call() -> None:
 
 @atexit.register
 def _end_calls() -> None:
-    """Makes new calls fail, until tf.data has no room for more results."""
+    """Makes new calls fail, and waits until tf.data makes no more calls."""
     global _is_ending
     _is_ending = True
     before = -1
-    # Each round counts as a call itself.
+    # Each round of this loop adds 1 to the count itself.
     while before + 1 != (before := next(_calls)):
         time.sleep(0.05)

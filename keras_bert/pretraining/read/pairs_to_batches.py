@@ -15,7 +15,9 @@ def pretraining_batches(
     packed: bool,
     num_segments: int = 2,
 ) -> tf.data.Dataset:
-    """Returns batches of (features, labels, weights), the last two by output.
+    """Returns batches of (features, labels, weights) for `fit`, as dicts.
+
+    The labels and the weights are keyed by the names of the outputs.
 
     Args:
         features: The batches of `PretrainingRecords`.
@@ -97,7 +99,7 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     features = {name: tf.gather(x, order) for name, x in features.items()}
     lengths = tf.gather(lengths, order)
 
-    # The positions of sequences, tokens and masked positions in their rows.
+    # Where sequences, tokens and masked positions are in their rows.
     numbers = _sum_before(tf.ones_like(rows), rows)[:, None]  # [B, 1]
     begins = _sum_before(lengths, rows)[:, None]  # [B, 1]
     positions = tf.range(seq_length) + tf.zeros_like(begins)  # [B, S]
@@ -129,8 +131,8 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
     """Returns each sequence's row: the first row that has room for it.
 
-    Takes the lengths of the sequences, int32 [B]; one after the other is put
-    into a row. The rows are int32 [B], from 0.
+    Takes the lengths of the sequences, int32 [B], and places the sequences one
+    after the other. The rows are int32 [B], from 0.
     """
     num_sequences = tf.size(lengths)
 

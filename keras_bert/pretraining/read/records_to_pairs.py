@@ -1,4 +1,4 @@
-"""Records without masks -> masked pairs, drawn again in each epoch."""
+"""Records without masks -> masked pairs, with new draws in each epoch."""
 
 import dataclasses
 
@@ -16,17 +16,16 @@ class InstanceDrawer:
 
     It draws four things: the end of the first segment; whether the second
     segment is the rest of the stretch or the random sentences; the tokens that
-    a long pair loses; and the masks. All of these follow from (`random_seed`,
-    epoch, record), so they do not depend on the batch or on what runs in
-    parallel.
+    a long pair loses; and the masks. All four depend only on (`random_seed`,
+    epoch, record), and so neither on the batch nor on what runs in parallel.
 
     The rules are as in `draw_rows`, but sentences that a pair does not use are
     not put back, and all epochs share the stretches and their target lengths.
     So an epoch has fewer pairs than a pass of `draw_rows`: 0.74 times as many,
-    on novels with 128 tokens. Those pairs have the same share of random next
-    sentences, the same masks and nearly the same lengths: if lengths are
-    divided into eight equal ranges, the shares of segments in each range differ
-    by less than 0.01.
+    measured on novels in sequences of 128 tokens. Those pairs have the same
+    share of random next sentences, the same share of masked tokens and nearly
+    the same lengths: if lengths are divided into eight equal ranges, the shares
+    of segments in each range differ by less than 0.01.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")

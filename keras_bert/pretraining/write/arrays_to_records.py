@@ -1,9 +1,9 @@
 """Arrays -> serialized tf.train.Examples, many at a time.
 
 Filling and serializing a tf.train.Example in Python takes longer than all other
-work on a record. The bytes of an Example are simple, so this module lays them
-out. NumPy makes the values of all rows. The bytes before the values depend only
-on the number of bytes that follow, so they are made once for each number.
+work on a record. The format of an Example is simple, so this module writes the
+bytes itself. NumPy encodes the values of all rows. The bytes before the values
+depend only on how many bytes follow, so they are made once for each such size.
 https://protobuf.dev/programming-guides/encoding
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-# number << 3 | 2 (the wire type of a value with a length)
+# field number << 3 | 2 (the wire type of a value with a length)
 _FIELD_1 = b"\x0a"  # Example.features, Features.feature, its key, list's value
 _FIELD_2 = b"\x12"  # the value of a map's entry, Feature.float_list
 _FIELD_3 = b"\x1a"  # Feature.int64_list
@@ -24,8 +24,8 @@ def serialize_examples(
 ) -> list[bytes]:
     """Returns serialized Examples, one for each row of the arrays [B, size].
 
-    Integers, which must not be negative, become int64 lists, and float32
-    values float lists. For rows of different lengths, give a tuple: integers
+    Integers, which must not be negative, become int64 lists, and float32 values
+    become float lists. For rows of different lengths, give a tuple: integers
     [B, size], padded with 0, and lengths [B].
     """
     columns = [
@@ -50,7 +50,7 @@ def _entries(
 
     @functools.cache
     def before(size: int) -> bytes:
-        values = bytes(size)  # stand for the values, and are left out
+        values = bytes(size)  # a placeholder, which is removed at the end
         feature = _field(list_field, _field(_FIELD_1, values))
         entry = _field(_FIELD_1, name.encode()) + _field(_FIELD_2, feature)
         return _field(_FIELD_1, entry).removesuffix(values)

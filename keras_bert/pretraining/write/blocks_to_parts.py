@@ -18,12 +18,13 @@ from keras_bert.pretraining.write.text_to_blocks import Block
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
-# Fewer per call are slower; with more, a worker needs over 1 GB of memory.
+# Fewer instances per call are slower; with more, a worker needs over 1 GB of
+# memory.
 _INSTANCES_PER_CALL = 2000
 
 
 class RecordMaker:
-    """Makes the records of one block after another, with the same graphs.
+    """Makes the records of one block after another, and reuses its graphs.
 
     The records depend only on the block, its number and the config, so they can
     be made in any process and in any order.
@@ -54,7 +55,7 @@ class RecordMaker:
             records = self.records(block, counts)
             total = counts["instances"]
             for i in range(num_files):
-                # Each block starts at another file, so all of them grow alike.
+                # Each block starts at another file, so all files grow equally.
                 file = folder / str((block.number + i) % num_files)
                 size = total * (i + 1) // num_files - total * i // num_files
                 with tf.io.TFRecordWriter(str(file), compression) as writer:
@@ -74,7 +75,7 @@ class RecordMaker:
         """
         config = self._config
         corpus = self._corpus(block.documents)
-        # Python hashes a seed that is a text in the same way everywhere.
+        # From a string, Python derives the same seed in every process.
         generator = random.Random(f"{config.random_seed}/{block.number}")
         rows = documents_to_pairs.draw_rows(corpus, config, generator)
         order = np.random.default_rng(generator.getrandbits(64))

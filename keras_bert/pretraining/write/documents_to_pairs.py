@@ -56,8 +56,8 @@ def corpus_maker(
 ) -> Callable[[list[str]], Corpus]:
     """Returns a function from documents to a Corpus; its graph is built once.
 
-    A sentence is a line, or ends as `split_sentences` says. A sentence of more
-    than 10,000 tokens is cut and counts as several.
+    A sentence is a line or, with `by_punctuation`, what `split_sentences`
+    returns. A sentence of more than 10,000 tokens is cut and counts as several.
     """
 
     @tf.function(
@@ -119,20 +119,20 @@ def draw_rows(
     """Returns pairs from `dupe_factor` passes over the corpus (paper, A.2).
 
     The rules are as in create_pretraining_data.py of google-research/bert. For
-    each document and pass, the target length is a full sequence or, with
-    `short_seq_prob`, a random shorter one. Sentences are gathered up to the
-    target. A random number of these, from the front, is the first segment. With
-    a probability of 0.5, the rest is the second segment. Otherwise the second
-    segment is taken from another document, and the rest is put back for the
-    next pair. If a pair is too long, its longer segment loses tokens at either
-    end.
+    each document and pass, the target length is a full sequence or, with the
+    probability `short_seq_prob`, a random shorter length. Sentences are
+    gathered up to the target length. A random number of these sentences, from
+    the front, forms the first segment. With a probability of 0.5, the rest
+    forms the second segment. Otherwise the second segment is taken from another
+    document, and the rest is put back for the next pair. If a pair is too long,
+    its longer segment loses tokens at either end.
 
     Returns int64 [N, 5]: begin and end of the first segment, begin and end of
     the second segment, all as positions in `corpus.ids`, and 1 for a random
     second segment, else 0.
 
     With `dynamic_masking`, the corpus is cut into stretches with such target
-    lengths. Then the result has begin and end of the stretch, begin and end of
+    lengths. A row then contains begin and end of the stretch, begin and end of
     the random sentences, all as positions in `corpus.sentence_ends`, and the
     target length without special tokens.
     """
@@ -176,10 +176,10 @@ def draw_rows(
 
 
 def _gather(ends: list[int], begin: int, last: int, target: int) -> int:
-    """Returns the end of the sentences that a sequence takes.
+    """Returns the index after the last sentence that a sequence takes.
 
-    A sequence takes at least one sentence, and more until it has `target`
-    tokens or is at `last`.
+    A sequence takes the sentence `begin`, and more sentences until it has
+    `target` tokens or the next sentence is `last`.
     """
     # The search stops before `last`, so that the result is at most `last`.
     return bisect_left(ends, ends[begin] + target, begin + 1, last)
@@ -203,7 +203,7 @@ def _truncate(
     budget: int,
     generator: random.Random,
 ) -> tuple[int, ...]:
-    """Returns both spans, the longer cut at its ends so that both fit."""
+    """Returns both spans; the longer is cut at its ends until both fit."""
     length, other = first[1] - first[0], second[1] - second[0]
     if length + other <= budget:
         return *first, *second

@@ -17,8 +17,8 @@ from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
-# Text that a model would not learn from. The name of its count, and the name of
-# the whole count -> the end of a warning.
+# Text that a model would not learn from: the name of its count, and the name of
+# the count of all such text -> the end of a warning.
 _LOSSES = {
     ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
     "split_sentences if a line holds several sentences, or else raise "
@@ -29,7 +29,7 @@ _LOSSES = {
     ("unmasked_instances", "instances"): "have no mask, because all their "
     "words are too long; turn do_whole_word_mask off.",
 }
-# The share of a loss from which a warning names it.
+# A warning is logged if more than this share of a count is lost.
 _NOTABLE = 0.2
 
 
@@ -37,7 +37,7 @@ class OutputFiles:
     """The record files of a run and, beside the first, a `.json` about them.
 
     The parts are in a hidden folder beside the first file. When all parts are
-    there, `join` makes the files from them, each with its index, then the
+    there, `join` makes the files and their indexes from them, then writes the
     `.json`, and deletes the parts.
 
     Attributes:
@@ -84,7 +84,7 @@ class OutputFiles:
     def join(self, parts: list[Path]) -> dict[str, float]:
         """Joins the parts into the files; returns the counts.
 
-        Takes a part for each block of the text, in order.
+        Takes the parts of all blocks of the text, in order.
         """
         finished: Any = self._finished
         text_digest = digest(" ".join(part.name for part in parts))
@@ -142,7 +142,7 @@ class OutputFiles:
         return dict(counts)
 
     def _read_json(self) -> dict[str, Any] | None:
-        """Returns what a finished run wrote; None if its files are gone."""
+        """Returns a finished run's `.json`; None if the files are gone."""
         if not self._json.exists():
             return None
         try:

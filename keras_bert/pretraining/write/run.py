@@ -32,7 +32,7 @@ def create_pretraining_data(
     """Writes masked sentence pairs as records that `pretrain` reads.
 
     The text is cut between documents into blocks of about 4 million characters.
-    No block goes on beyond the end of a large file; small files share a block.
+    No block extends beyond the end of a large file; small files share a block.
     Random next sentences come from the same block, and the records are shuffled
     within it, so memory does not grow with the text. The same seed makes the
     same records, byte for byte, with any `num_workers`.
@@ -62,8 +62,8 @@ def create_pretraining_data(
 
     Returns:
         The counts `documents`, `sentences`, `tokens` and `instances`;
-        `one_sentence_documents`; and `cut_tokens`, the tokens of sentences
-        beyond the length of a row. Without `dynamic_masking`, the counts
+        `one_sentence_documents`; and `cut_tokens`, the tokens that are lost in
+        sentences longer than a row. Without `dynamic_masking`, the counts
         include `random_next`, the pairs with a random next sentence;
         `input_tokens` and `masked_tokens` of all records; `unmasked_instances`;
         and `fill_rate`, the share of positions that are not padding. If much of

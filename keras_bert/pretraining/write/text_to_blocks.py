@@ -20,8 +20,8 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import check_is_no_input, expand_globs, open_text
 from keras_bert.io.paths import to_path
 
-# 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
-# articles to draw random next sentences from, and 1 million tokens.
+# 4 million characters are about 1 million tokens. These are 250 chapters of a
+# novel or 1,500 encyclopedia articles to draw random next sentences from.
 _BLOCK_SIZE = 4_000_000
 # In bytes; about the size of a block.
 _UNIT_SIZE = 4_000_000
@@ -29,9 +29,9 @@ _UNIT_SIZE = 4_000_000
 # without blank lines would be one document of unlimited size. A longer line is
 # cut at white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
-# The numbers for the blocks of a unit, which has far fewer blocks. A prime, so
-# that the first blocks of the units begin at different output files (see
-# `RecordMaker.make_part`).
+# How many block numbers each unit has to itself, far more than it has blocks.
+# The number is a prime, so that the first blocks of the units begin at
+# different output files (see `RecordMaker.make_part`).
 _NUMBERS_PER_UNIT = 1_000_000_007
 
 
@@ -50,8 +50,8 @@ class TextSource:
             documents.
         document_per_file: Whether each file is one document, in which blank
             lines separate paragraphs.
-        text_field: The field that holds a document, in files of one JSON
-            object per line.
+        text_field: The JSON field that holds a document, if the files have one
+            JSON object per line.
     """
 
     input_file: str = ""
@@ -71,12 +71,12 @@ class TextSource:
         """Yields the lines of the text, with a blank line between documents.
 
         Bytes that are not UTF-8 become U+FFFD, which the tokenizer drops; the
-        log counts their lines.
+        log says how many lines contain such bytes.
         """
         return itertools.chain.from_iterable(self.units())
 
     def check_is_not(self, output_file: str | Path) -> None:
-        """Raises InputError if a file to write is a file of the text."""
+        """Raises InputError if the output file is one of the input files."""
         check_is_no_input(output_file, expand_globs(self.input_file))
 
     def units(self) -> list[Iterator[str]]:

@@ -19,7 +19,7 @@ def start(maker_arguments: bytes) -> None:
 
     from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 
-    # Unpickling a tokenizer starts TensorFlow; then it is too late for this.
+    # Unpickling a tokenizer starts TensorFlow, and then this cannot be set.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     _maker = RecordMaker(*pickle.loads(maker_arguments))
