@@ -1,7 +1,7 @@
 """All of BERT, for TensorFlow and Keras 3.
 
 `__init__.pyi` lists the public names. A name is imported when it is first
-used, because the network alone runs on any Keras backend, without TensorFlow.
+used, so that the network alone runs on any Keras backend, without TensorFlow.
 """
 
 from pathlib import Path

@@ -208,9 +208,9 @@ class BertConfig(CheckedSettings):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Returns the config with the values of a Google or Hugging Face file.
 
-        The log lists the keys that do not shape the network. An unknown key
-        raises InputError, but in Hugging Face's config.json only if its value
-        turns something on.
+        The log lists the keys of a Google file that do not shape the network.
+        An unknown key raises InputError; in Hugging Face's config.json, it does
+        so only if its value turns something on.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known

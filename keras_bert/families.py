@@ -265,8 +265,9 @@ FAMILIES = {
     # One segment; the first position is 2.
     "roberta": _ROBERTA,
     "xlm-roberta": dataclasses.replace(_ROBERTA, class_name="XLMRoberta"),
-    # Like RoBERTa, but without segments. All layers share a table of biases,
-    # which are added to attention scores by the distance between two tokens.
+    # Like RoBERTa, but without segments. All layers share a table of biases.
+    # The bias for the distance between two tokens is added to their attention
+    # score.
     "mpnet": Family(
         "MPNet",
         {

@@ -38,7 +38,7 @@ class Progress:
         total: The number of units, or None if it is not known.
         unit: The unit in the plural, such as "steps".
         initial: The number of units that an earlier run has done.
-        bar: Whether a bar is allowed. Without one, a terminal shows the log
+        bar: Whether a bar is allowed. Without a bar, a terminal shows the log
             lines, which do not disturb other output.
     """
 

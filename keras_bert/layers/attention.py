@@ -22,9 +22,9 @@ class SelfAttention(keras.layers.Layer):
     and a token attends to its own sequence only.
 
     If `positions` is "rotary" or "relative", the third input is the output of
-    the layer `RotaryPositions` or `RelativePositions`.
-    `local_attention` is a window in tokens: a token attends to half as many
-    tokens on each side.
+    the layer `RotaryPositions` or `RelativePositions`. `local_attention` is the
+    width of a window, in tokens: a token attends to half as many tokens on each
+    side.
 
     Example:
         >>> layer = keras_bert.layers.SelfAttention(num_heads=3)

@@ -78,9 +78,10 @@ class AttentionRelations(_Reading):
     """How alike the queries, keys and values of tokens are: [T, 3 * R, S].
 
     Each of a token's three vectors is cut into R = `num_relation_heads` parts.
-    The products of the parts of two tokens, divided by the root of their width,
-    are the logits of a softmax over the tokens S of the same text (MiniLMv2,
-    arXiv 2012.15828, section 3.1). The output is float32.
+    The output, float32, holds the logits of a softmax over the S tokens of the
+    same text (MiniLMv2, arXiv 2012.15828, section 3.1). A logit is the dot
+    product of the parts of two tokens, divided by the square root of the width
+    of a part.
     """
 
     def __init__(

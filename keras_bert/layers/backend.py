@@ -11,7 +11,7 @@ import numpy as np
 def traced_separately(function: Callable) -> Callable:
     """Returns a function of one tensor that TensorFlow traces once per dtype.
 
-    With TensorFlow, a custom gradient keeps the graph that calls it alive until
+    In TensorFlow, the graph that calls a custom gradient stays in memory until
     the process ends, together with all weights that this graph reads. So during
     a second `fit`, the weights would be in memory twice. With other backends,
     the function is returned unchanged.

@@ -2,8 +2,8 @@
 
 The score of a sequence of labels is the sum of the logits of its words and of
 the transitions between neighbors (Lample et al. 2016, arXiv 1603.01360, section
-2.2, without a start and an end). The exp of the score, divided by the sum of
-such exps over all sequences of labels, is the probability of the sequence.
+2.2, without a start and an end). A softmax over the scores of all sequences of
+labels gives their probabilities.
 """
 
 from typing import Any
@@ -82,7 +82,7 @@ def crf_loss(labels: Any, chain: Any) -> Any:
         return of_words + ops.sum(pairs * transitions, axis=(1, 2))
 
     # The gradient is the difference of the two counts. So no gradient has to
-    # pass through the loops; XLA does not support that in TensorFlow.
+    # pass through the loops, which XLA does not support in TensorFlow.
     slope = score(
         ops.stop_gradient(words - gold), ops.stop_gradient(pairs - gold_pairs)
     )

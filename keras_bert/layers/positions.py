@@ -109,7 +109,7 @@ class RelativePositions(keras.layers.Layer):
 
 
 def _bucket(distances: Any) -> Any:
-    """Distances to the tokens attended to -> row indices of the table."""
+    """Distances to the tokens attended to -> rows of `distance_embeddings`."""
     half = _NUM_BUCKETS // 2
     num_exact = half // 2
     size = ops.abs(distances)

@@ -15,8 +15,7 @@ class MaskedLMHead(keras.layers.Layer):
 
     Takes x [B, S, H], `masked_lm_positions`, int [B, P], and the word
     embeddings [V, E], which serve as the output matrix. Returns float32
-    [B, P, V].
-    The layer's own weights are the transform and the output bias.
+    [B, P, V]. The layer's own weights are the transform and the output bias.
 
     Example:
         >>> layer = keras_bert.layers.MaskedLMHead()

@@ -90,8 +90,8 @@ class SequencePooling(keras.layers.Layer):
             own = ops.where(ops.expand_dims(mask == 1, 2), x, _LOWEST)
             return ops.max(own, axis=1, keepdims=True)
         if self.pooling == "max":
-            # [B, K, S, H] would be large, so the sequences of all rows get
-            # numbers, and the padding of each row one more.
+            # [B, K, S, H] would be large, so the sequences of all rows are
+            # numbered together; the padding of each row gets a number too.
             rows = ops.arange(ops.shape(mask)[0], dtype="int32")
             numbers = mask + ops.expand_dims(rows, 1) * (num_sequences + 1)
             own = ops.segment_max(
@@ -155,9 +155,9 @@ class WindowPooling(keras.layers.Layer):
 class WindowNumbers(keras.layers.Layer):
     """Counts of windows [B, C] and windows [B, M, S] -> int32 [B, M].
 
-    The counts are the number of windows of each text. The windows of text 2
-    follow the windows of text 1, and so on up to C. The result is the index of
-    each window's text, from 1, and 0 after the last window.
+    A count is the number of windows of one text. The windows of text 2 follow
+    the windows of text 1, and so on up to text C. The result is the index of
+    each window's text, counted from 1, and 0 after the last window.
 
     Example:
         >>> from keras_bert.layers.sequences import WindowNumbers

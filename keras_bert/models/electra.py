@@ -34,8 +34,8 @@ def build_electra(
 
     Args:
         config: The config of the discriminator.
-        generator_size: The width, heads and feed-forward size of the
-            generator, as a fraction of the discriminator's.
+        generator_size: The generator's width, number of heads and feed-forward
+            width, as a fraction of the discriminator's.
         packed: Whether a row holds several sequences; see `build_encoder`.
 
     Raises:

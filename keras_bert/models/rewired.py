@@ -66,7 +66,7 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     """Returns a network with more outputs: `attention_1`, `attention_2` ...
 
     `attention_1` holds the attention probabilities of the first encoder layer,
-    float32 [B, N, S, S]: for each head, how much each token attends to each
+    float32 [B, N, S, S]: for each head, how much each token attends to every
     token.
 
     Raises InputError if the network has no such layer of its own. An embedder
@@ -123,9 +123,9 @@ def with_attention_scores(
 def can_pack(model: keras.Model) -> bool:
     """Returns whether a network can read several texts packed into a row.
 
-    A network can if every path from an input to an output has a pooling layer.
-    Before the pooling, all layers must keep the texts of a row apart. After it,
-    all layers must be known to compute each vector on its own.
+    It can, if every path from an input to an output passes a pooling layer, if
+    all layers before the pooling keep the texts of a row apart, and if all
+    layers after the pooling are known to compute each vector on its own.
     """
     inputs = _new_inputs(model)
     tokens = list(inputs.values())

@@ -9,11 +9,11 @@ from keras_bert.layers.sequences import WindowPooling
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
-    """Turns a network for texts into a network for the windows of texts.
+    """Returns a network for texts in windows, built from a network for texts.
 
     Every output, such as `logits` [B, L], becomes the mean or the maximum over
-    the windows of a text, element by element. A window without a token does not
-    count. The weights are the model's own, under the same paths.
+    the windows of a text, element by element. A window without a token is
+    ignored. The weights are the model's own, under the same paths.
 
     Inputs: the model's, with an axis of windows W, int32 [B, W, S].
     Outputs: the same as the model's.

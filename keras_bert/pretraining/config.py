@@ -31,13 +31,13 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             then learns the masked LM.
         generator_size: The width of the generator, as a fraction of the
             network's width.
-        replaced_tokens_weight: The factor of the loss of replaced_tokens; the
-            factor of the masked LM's loss is 1.
-        pack_sequences: Whether several short sequences of a batch share a row.
-            They do not see each other, and the losses do not change, but there
-            is less padding. With jit_compile=on, every new shape is compiled.
+        replaced_tokens_weight: The factor of the replaced_tokens loss; the
+            factor of the masked-LM loss is 1.
+        pack_sequences: Whether several short sequences of a batch share a row,
+            without attending to each other. This saves padding and does not
+            change the losses. With jit_compile=on, every new shape is compiled.
         init_moments: Whether to load the optimizer's moments from the
-            checkpoint too, for a second phase with longer sequences.
+            checkpoint as well, for a second phase with longer sequences.
 
     Example:
         >>> config = keras_bert.PretrainingConfig(max_seq_length=512)

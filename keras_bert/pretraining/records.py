@@ -1,8 +1,8 @@
 """The records of several TFRecord files, read by index, and their order.
 
 A record is the length of its data (8 bytes), a checksum of the length (4), the
-data and a checksum of the data (4). The saved index of a file has the offsets
-at which the data of each record begin and end.
+data and a checksum of the data (4). The saved index of a file contains the
+offsets at which the data of each record begin and end.
 
 The order of a run is a function: the record at position p depends only on the
 seed and p. So a run can start at any position, and any number of workers can
@@ -45,7 +45,7 @@ _WINDOW = 2048  # blocks, so 524,288 records
 
 
 class RecordFiles:
-    """The records of several files, numbered from 0 through all of them.
+    """The records of several files, numbered from 0 across all files.
 
     A compressed file is first unpacked to a temporary file, so a run that reads
     it starts later.
@@ -123,9 +123,9 @@ class RecordFiles:
 
 
 class ShuffledOrder:
-    """An endless order of the records of all files, numbered from 0.
+    """An endless random order of records, given by the records' indices.
 
-    Each record comes once before any comes twice.
+    Each record comes once before any record comes twice.
     """
 
     def __init__(self, num_records: int, *, seed: int):
@@ -138,8 +138,8 @@ class ShuffledOrder:
     def __call__(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the index and the epoch of the record at each position.
 
-        Takes positions, int64 [n], and returns two such arrays. All count
-        from 0.
+        Takes positions, int64 [n], and returns two such arrays. All numbers
+        count from 0.
         """
         epochs, places = np.divmod(positions, self._size)
         records = np.empty_like(places)

@@ -86,8 +86,9 @@ def pretrain(
         overwrite_output_dir: Whether to start over if output_dir already
             contains a run. Leave this argument out of a command that may be
             interrupted and repeated.
-        callbacks: Keras callbacks, such as loggers. Their epoch is the interval
-            between two checkpoints; see `keras_bert.training.callbacks`.
+        callbacks: Keras callbacks, such as loggers. To them, an epoch is the
+            interval between two checkpoints; see
+            `keras_bert.training.callbacks`.
 
     Returns:
         The last row of the history: `loss`, `masked_lm_loss`,
@@ -200,7 +201,7 @@ def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
             raise InputError(
                 f"{name} is {value}, but {files[0]} holds records with masks, "
                 f"which stay as they are; leave {name} out, or make records "
-                "with it or with dynamic_masking."
+                "with this value or with dynamic_masking."
             )
 
 

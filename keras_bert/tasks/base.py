@@ -17,34 +17,33 @@ class Task:
     """A data set: how to read it, and what a model must answer.
 
     Attributes:
-        kind: The kind of answer: "classification", one of `labels`;
-            "multilabel", any number of `labels`; "regression", a number;
-            "multiple_choice", one of several endings;
-            "token_classification", one of `labels` for each word; "span", a
-            part of a text that answers a question; "embedding", a vector; or a
-            kind of your own.
-        text_fields: The fields of a row that the model reads: one text, or the
-            two texts of a pair; for multiple choice a text and a list of
-            endings; for token classification a list of words; for a span the
-            question and the context; for embedding a text, a text of similar
-            meaning, and any number of texts of different meaning (all rows may
-            lack the last of these fields). The inputs of the served model have
-            the same names.
+        kind: The kind of answer, which is the name of a kind of your own or one
+            of these. "classification": one of `labels`. "multilabel": any
+            number of `labels`. "regression": a number. "multiple_choice": one
+            of several endings. "token_classification": one of `labels` for each
+            word. "span": a part of a text that answers a question. "embedding":
+            a vector.
+        text_fields: The fields of a row that the model reads. In most kinds,
+            they are one text, or the two texts of a pair. "multiple_choice": a
+            text and a list of endings. "token_classification": a list of words.
+            "span": the question and the context. "embedding": a text, a text of
+            similar meaning, and any number of texts of different meaning; the
+            rows may lack the last of these fields, if all rows lack them. The
+            inputs of the served model have the same names.
         metrics: The names of the kind's metrics, most important first.
-        read: A function of the data folder (a pathlib.Path, or a UPath for a
-            URL) and a split. It returns or yields rows, each a dict with the
-            text fields and "label", which a test set lacks. Training calls the
-            function more than once, and takes the rows one at a time. The label
-            depends on the kind. For
-            classification, it is one of `labels`; for multilabel, a list of
-            labels; for regression, a number; for multiple choice, the index of
-            the right ending, from 0, as a string; for token classification, a
-            list with a label for each word; for a span, a list of answers, each
-            a dict with "text" and "answer_start" (in characters), and an empty
-            list if there is no answer. For embedding, there is no label, or the
-            label is a number, the similarity of two texts, or a list of
-            numbers, the vector of a text. The function raises FileNotFoundError
-            if the split has no file.
+        read: A function that takes the data folder (a pathlib.Path, or a UPath
+            for a URL) and the name of a split. It returns or yields rows, each
+            a dict with the text fields and "label", which a test set lacks. It
+            raises FileNotFoundError if the split has no file. Training calls
+            the function more than once, and takes the rows one at a time. The
+            label depends on the kind. "classification": one of `labels`.
+            "multilabel": a list of labels. "regression": a number.
+            "multiple_choice": the index of the right ending, from 0, as a
+            string. "token_classification": a list with a label for each word.
+            "span": a list of answers, each a dict with "text" and
+            "answer_start" (in characters); the list is empty if there is no
+            answer. "embedding": no label, a number that is the similarity of
+            two texts, or a list of numbers that is the vector of a text.
         labels: The names of the labels, in the order of their ids.
         settings: The settings of the kind that differ from its defaults.
         validation_splits: The splits to evaluate on; the first one chooses

@@ -28,8 +28,8 @@ def conll(
 
     A blank line ends a row. A row has `words` and, if the file has more than
     one column, `label`, a tag for each word. Lines with `-DOCSTART-` are
-    skipped. If there are labels with B-, an I- at the beginning of an entity,
-    as in IOB1, becomes B-.
+    skipped. If `labels` include tags with B-, a tag with I- at the beginning of
+    an entity, as in IOB1, is read as the tag with B-.
     """
     return reader(
         lambda path, labeled: (

@@ -81,7 +81,8 @@ def _task_of_file(path: str, chosen: str) -> Task:
     tasks = getattr(module, "TASKS", None)
     if not tasks or not isinstance(tasks, dict):
         raise InputError(
-            f"{path} defines no tasks; give it a dict TASKS, name: Task."
+            f"{path} defines no tasks; give it a dict TASKS that maps names to "
+            "Tasks."
         )
     if len(tasks) == 1 and not chosen:
         (chosen,) = tasks

@@ -65,9 +65,8 @@ def _triplets(rows: Iterable[Row]) -> Iterator[Row]:
     """Yields a row for each entailment of a premise that has a contradiction.
 
     If a premise has fewer contradictions than entailments, its contradictions
-    are used several times.
-    All premises are in memory at once, because a premise may occur several
-    times.
+    are used several times. All premises are in memory at once, because a
+    premise may occur in several rows.
     """
     premises: dict[str, dict[str, dict[str, None]]] = {}
     for row in rows:

@@ -73,10 +73,11 @@ def choose_joins(
 def join_words(
     tokenizer: "BertTokenizer", words: Sequence[str], in_pairs: bool
 ) -> Joins:
-    """Returns the joins that make each word one piece after a space.
+    """Returns new pieces and their parts, so that each word is one piece.
 
-    With `in_pairs`, each new piece joins two pieces, as BPE requires, and the
-    result includes the intermediate pieces.
+    A word is then one piece where it follows a space. With `in_pairs`, each new
+    piece joins two pieces, as BPE requires, and the result includes the
+    intermediate pieces.
 
     Raises InputError if an item of `words` is not one word, or contains a
     character that the tokenizer does not know.

@@ -64,7 +64,7 @@ class Characters(NamedTuple):
     def replaced(
         self, codes: tf.Tensor, rows: tf.Tensor, changes: tf.Tensor
     ) -> Self:
-        """Returns new characters with these `codes` and `rows`, and sources.
+        """Returns new characters, with the sources that `changes` determine.
 
         `changes` says how `tokenizers` aligns each new character: 0 if it
         replaces the next old character, -n if it replaces the next n + 1 old
@@ -106,7 +106,7 @@ class CodePointTable:
 
 
 class _Expansions:
-    """A table of expansions: the code points that replace a character."""
+    """A table that maps a character to its expansion, the new code points."""
 
     def __init__(
         self,
@@ -288,7 +288,7 @@ unicode_form = functools.cache(UnicodeForm)
 
 
 class Charsmap(Normalizer):
-    """Replaces characters and clusters by the rules of a SentencePiece model.
+    """Replaces characters and clusters, as a SentencePiece model's rules say.
 
     A cluster is a character with its marks. In a cluster of at most 5 bytes,
     the shortest prefix that has a rule decides: as in `tokenizers`, its rule
@@ -423,7 +423,8 @@ def bert_normalizers(
 ) -> tuple[Normalizer, ...]:
     """Returns the normalizers of the package `tokenizers` for BERT.
 
-    For some rare characters, their results differ from google-research/bert.
+    For some rare characters, their results differ from the results of
+    google-research/bert.
     """
     removed = {*unicode_data.codes_in(unicode_data.NEW_FORMATS)}
     cleaned: dict[int, tuple[int, ...]] = {}

@@ -80,8 +80,8 @@ class BertPreprocessor(CheckedSettings, tf.Module):
         tokenizer: The `BertTokenizer`.
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
         doc_stride: The number of tokens from the start of one window to the
-            start of the next; at most the number that fits into a window is
-            used. 0 turns windows off.
+            start of the next. If this many tokens do not fit into a window,
+            windows follow each other without a gap. 0 turns windows off.
         max_num_windows: The number of windows to keep at the beginning of a
             text; 0 keeps all.
     """

@@ -28,7 +28,8 @@ class BytePairs:
 
     Args:
         byte_ids: The ids of the 256 bytes.
-        merges: Pairs of ids -> the id of the joined piece, in order of rank.
+        merges: A mapping from pairs of ids to the id of the joined piece, in
+            the order of ranks.
 
     Raises:
         InputError: If a merge comes before the merges that make the two pieces
@@ -139,7 +140,7 @@ class Unigram:
 
     Args:
         scores: The scores of the pieces, in the order of their ids.
-        pieces: The pieces that can occur in words -> their ids.
+        pieces: A mapping from the pieces that can occur in words to their ids.
         unk_id: The id of unknown characters.
     """
 
@@ -224,7 +225,7 @@ class WordPiece:
     not consist of pieces, or is too long, is unknown.
 
     Args:
-        pieces: The pieces -> their ids; ## marks a piece inside a word.
+        pieces: A mapping from pieces to ids; ## marks a piece inside a word.
         unk_id: The id of an unknown word.
         max_chars_per_word: The longest word that can be known, in characters.
     """
@@ -291,7 +292,7 @@ class KnownWords(tf.Module):
         model: Callable[[tf.Tensor], Pieces],
         words: Mapping[str, int] | Mapping[bytes, int],
     ):
-        """Takes the model, and the pieces that may be whole words -> ids."""
+        """Takes the model, and the ids of all pieces that may be words."""
         super().__init__(name="known_words")
         self._model = tf.function(
             model,

@@ -48,8 +48,8 @@ class Trie:
 
         Args:
             codes: The code points, int32 [C].
-            room: The greatest length that a piece that begins at each code
-                point may have, int32 [C].
+            room: The length of the longest piece that may begin at each code
+                point, int32 [C].
             nodes: The node from which each path begins, int64 [C].
 
         Returns:
@@ -87,8 +87,8 @@ class Chars(NamedTuple):
         codes: The code points, int64.
         rows: The index of each character's word, int32.
         places: The index of each character in its word, int32.
-        room: The number of characters from each character, which counts too, to
-            the end of its word, int32.
+        room: The number of characters in the rest of the word, including each
+            character itself, int32.
         byte_ends: The byte offset in the word at which each character ends,
             int32.
         lengths: The number of characters of each word, int32 [W].

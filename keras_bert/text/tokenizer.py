@@ -22,12 +22,13 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
     Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
     ids, without special tokens. It works eagerly, in `dataset.map` and in a
-    SavedModel. It uses tensorflow-text or, where that is not installed, plain
-    TensorFlow, with the same results. For its attributes see `TokenizerBase`.
+    SavedModel. It uses tensorflow-text or, where that is not installed,
+    TensorFlow alone, with the same results. For its attributes, see
+    `TokenizerBase`.
 
     With the `tokenizer.json` of another model (SentencePiece's Unigram,
     byte-level BPE, MPNet's word pieces), it returns the ids and spans that
-    transformers returns, and uses plain TensorFlow; see `TextSplitter`.
+    transformers returns, and uses TensorFlow alone; see `TextSplitter`.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -93,8 +94,8 @@ class BertTokenizer(TokenizerBase, tf.Module):
         """Returns the ids of tokens, and the span of the text that each covers.
 
         A token neither starts nor ends with a character that cleaning removed.
-        [UNK] covers its whole word. The spans are the same as in transformers
-        with the tokenizer of the checkpoint.
+        [UNK] covers its whole word. The spans are the same as those of the
+        checkpoint's tokenizer in transformers.
         """
 
         def tokenize(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:

@@ -114,7 +114,7 @@ def vocab_in(folder: Path) -> Path | None:
 
 
 def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
-    """Returns the fields of `TokenizerSettings` that a folder sets, as JSON.
+    """Returns the values of `TokenizerSettings` in a folder's files, as JSON.
 
     Args:
         folder: The folder with the files.

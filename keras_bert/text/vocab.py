@@ -60,7 +60,8 @@ class TokenizerBase:
         if do_lower_case is not None:
             settings["do_lower_case"] = do_lower_case
         self.settings = TokenizerSettings(**settings)
-        # A copy of a tokenizer, such as a worker's, is made from a parsed file.
+        # A copy of a tokenizer, such as one in a worker process, is made from a
+        # parsed file.
         json: TokenizerJson | None = None
         if isinstance(vocab_file, TokenizerJson):
             json = vocab_file
@@ -90,8 +91,8 @@ class TokenizerBase:
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, self.special_tokens
         )
-        # A copy, such as a worker's, is made from a tuple, and does not repeat
-        # the warning.
+        # A copy, such as one in a worker process, is made from a tuple, and
+        # does not repeat the warning.
         if not (self.json or isinstance(vocab_file, tuple)):
             _check_case(self.pieces, vocab_file, self.do_lower_case)
 
@@ -134,7 +135,7 @@ class TokenizerBase:
         }
 
     def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
-        """Returns the tokens that are found before a text is split, by id.
+        """Returns the tokens to find before a text is split, sorted by id.
 
         `special` says whether the result includes [CLS] and the other special
         tokens; by default, the settings decide.
@@ -222,7 +223,7 @@ def load_vocab(
             raise InputError(
                 f"{path} is a {family} vocabulary: many pieces begin with "
                 f"{mark!r}. BERT marks a piece inside a word with ##; "
-                "give the tokenizer.json that belongs to it."
+                "give the tokenizer.json that belongs to this vocabulary."
             )
     vocab = [*pieces, *_behind(pieces, settings)]
     for token in settings.added_tokens:
@@ -237,7 +238,7 @@ def load_vocab(
         raise InputError(
             f"The vocabulary {path} has no {', '.join(missing)}, "
             "which BERT needs, one per line. If the vocabulary has other names "
-            "for them, give SpecialTokens."
+            "for the special tokens, give SpecialTokens."
         )
     ((first, num_lines),) = collections.Counter(vocab).most_common(1)
     if num_lines > 1:
@@ -254,7 +255,7 @@ def capitals_of(pieces: Iterable[str]) -> list[str]:
 
 
 def _behind(pieces: Sequence[str], settings: TokenizerSettings) -> list[str]:
-    """Returns the added tokens whose ids follow the pieces' ids, by id."""
+    """Returns the added tokens whose ids follow the pieces, sorted by id."""
     added = sorted(settings.added_tokens, key=lambda token: token.id)
     return [token.content for token in added if token.id >= len(pieces)]
 

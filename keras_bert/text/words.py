@@ -1,4 +1,4 @@
-"""Text -> clean text -> words and punctuation marks, before any word piece."""
+"""Text -> clean text -> words and punctuation marks, not yet word pieces."""
 
 from types import ModuleType
 

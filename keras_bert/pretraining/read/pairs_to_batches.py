@@ -15,14 +15,14 @@ def pretraining_batches(
     packed: bool,
     num_segments: int = 2,
 ) -> tf.data.Dataset:
-    """Returns batches of (features, labels, weights) for `fit`, as dicts.
+    """Returns batches of (features, labels, weights), each of them a dict.
 
     The labels and the weights are keyed by the names of the outputs.
 
     Args:
         features: The batches of `PretrainingRecords`.
-        vocab_size: The number of ids; any other id in the records is an error
-            (see `errors_named`).
+        vocab_size: The number of ids; an id in the records that is not below it
+            is an error (see `errors_named`).
         outputs: The trained outputs: "masked_lm", and "next_sentence" or
             "replaced_tokens". With "replaced_tokens", the network also reads
             `masked_lm_ids`.
@@ -175,7 +175,7 @@ def _mover(
     The function drops values that are not `is_real`; the rest of a row is 0.
     """
     if size is None:
-        # At least one, because heads need a position even without masks.
+        # At least one column, because heads need a position even without masks.
         size = 1 + tf.reduce_max(tf.where(is_real, columns, 0))
     places = tf.stack([rows[:, None] + tf.zeros_like(columns), columns], -1)
     places = places[is_real]

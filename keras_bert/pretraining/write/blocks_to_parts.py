@@ -41,9 +41,9 @@ class RecordMaker:
     def make_part(self, block: Block, path: Path, num_files: int) -> int:
         """Makes a block's part at `path`; returns the block's character count.
 
-        A part is a folder that appears when it is complete: the TFRecord files
-        "0" to `num_files` - 1, among which the records are divided evenly, and
-        `counts.json`.
+        A part is a folder that appears when it is complete. It contains
+        `counts.json` and the TFRecord files "0" to `num_files` - 1, among which
+        the records are divided evenly.
         """
         counts: collections.Counter = collections.Counter()
         compression = "GZIP" if self._config.gzip_compress else ""
