@@ -54,7 +54,7 @@ def to_bert_names(
     """Returns a family's tensors under BERT's names; splits joined tensors.
 
     Names that the family does not have stay as they are. An encoder's pooler is
-    left out if a layer of the head replaces it. `source` is the file, for
+    left out if a layer of the head replaces it. `source` names the file in log
     messages. `architectures` are BERT classes, such as "BertForMaskedLM".
 
     Raises InputError if two tensors get the same name.

@@ -152,9 +152,10 @@ def _extend_word_pieces(
     words: Sequence[str],
     config: ExtendVocabConfig,
 ) -> tuple["BertTokenizer", list[list[int]]]:
-    """Returns a tokenizer with new pieces, and the old ids that each replaces.
+    """Returns a tokenizer with new pieces, and the old ids in each new piece.
 
-    This is for WordPiece vocabularies.
+    The ids belong to the old pieces into which a new piece was split before.
+    This function is for WordPiece vocabularies.
     """
     vocab = tokenizer.vocab
     if words:
