@@ -63,7 +63,7 @@ class BertConfig(CheckedSettings):
             `keras_bert.families.FAMILIES`. The fields after this one hold what
             differs between families; the family's config.json sets them.
         embedding_size: Width of the embeddings, E, if it differs from H. A
-            dense layer then projects them (ELECTRA, arXiv 2003.10555).
+            dense layer then projects E to H (ELECTRA, arXiv 2003.10555).
         first_position: The row of the position embeddings for the first token.
             The rows before it are for padding (RoBERTa).
         position_embedding_type: How the network reads positions. "absolute":
@@ -81,15 +81,15 @@ class BertConfig(CheckedSettings):
         gated_feed_forward: Whether the activation of the feed-forward layer is
             multiplied by the output of a second dense layer (arXiv 2002.05202).
         norm_placement: Where the norms are: "after" each part of a block and
-            its residual, or "before" each part and after the last block.
+            the part's residual, or "before" each part and after the last block.
         biases: The parts that have biases, separated by spaces.
         pooler_act: The activation of the pooler.
         pooling: What the pooler reads: "cls" (the first token) or "mean" (the
             mean of all tokens).
         masked_lm_act: The activation of the masked-LM head, if it differs from
             `hidden_act`.
-        prediction_head: Whether every output layer reads its vectors through
-            a dense layer, `pooler_act` and a norm (ModernBERT).
+        prediction_head: Whether a dense layer with `pooler_act` and a norm come
+            before every output layer (ModernBERT).
     """
 
     vocab_size: int
@@ -259,7 +259,8 @@ class BertConfig(CheckedSettings):
     @classmethod
     def from_name(cls, name: str) -> Self:
         """Returns a config from configs/models, such as "bert_tiny"."""
-        # configs/ is beside the package in a checkout, inside it in an install.
+        # configs/ is beside the package in a checkout, and inside the package
+        # in an install.
         package = Path(__file__).parent
         inside = package / "configs"
         configs = inside if inside.is_dir() else package.parent / "configs"

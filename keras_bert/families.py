@@ -134,7 +134,8 @@ def _nomic(values: Values) -> Values:
         )
     read = dict(_rotary(values))
     if (values.get("rotary_scaling_factor") or 1) != 1:
-        # The rotations of a longer sequence would depend on its length.
+        # The rotations of a sequence longer than this would depend on its
+        # length.
         read["max_position_embeddings"] = values.get(
             "max_trained_positions", 2048
         )
@@ -238,8 +239,8 @@ FAMILIES = {
         required={"layer_norm_eps": (1e-12,)},  # transformers reads no other
         harmless="sinusoidal_pos_embds|(qa|seq_classif)_dropout",
     ),
-    # Embeddings can be narrower than the network; no pooler. The defaults
-    # are the sizes of the small model.
+    # The embeddings can be narrower than the network, and there is no pooler.
+    # The defaults are the sizes of the small model.
     "electra": Family(
         "Electra",
         {

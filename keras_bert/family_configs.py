@@ -52,8 +52,8 @@ def family_of(values: Values) -> str:
 
     Without a model_type, the architecture names the family.
 
-    Raises InputError if the family is not one of `FAMILIES`: even with similar
-    keys and weight names, its network would compute other outputs.
+    Raises InputError if the family is not one of `FAMILIES`: even if the keys
+    and the names of weights are similar, the outputs would be wrong.
     """
     named = values.get("model_type")
     for architecture in values.get("architectures") or ():
@@ -72,8 +72,8 @@ def family_of(values: Values) -> str:
 def as_of_bert(architecture: str) -> str:
     """Returns the name of the BERT class with the same head.
 
-    For "RobertaForMaskedLM", this is "BertForMaskedLM". The class of an unknown
-    family only loses a prefix TF or Flax.
+    For "RobertaForMaskedLM", this is "BertForMaskedLM". In the name of an
+    unknown family's class, only a prefix TF or Flax is removed.
     """
     return _CLASS.sub("Bert", re.sub("^(TF|Flax)", "", architecture))
 

@@ -47,7 +47,7 @@ def for_training(activation: Callable) -> Callable:
     """Returns a version of `gelu_tanh` or `gelu_erf` for faster training.
 
     It computes in float32, because TensorFlow has no fast bfloat16 kernels for
-    these functions on a CPU. It stores only x for its gradient. Any other
+    these functions on a CPU. It keeps only x for the gradient. Any other
     activation is returned unchanged. In inference, the plain forms are faster,
     because TensorFlow fuses them with the matrix product.
     """

@@ -18,16 +18,16 @@ class BertEmbeddings(keras.layers.Layer):
     Takes `input_ids`, `segment_ids` and `position_ids`, all int [B, S]. By
     default, positions count from 0 in each row. Returns the embeddings
     [B, S, H] and the word embeddings [V, H]. The word embeddings are an output
-    because the masked-LM head is tied to them (paper, 3.1): a tie within the
-    graph survives saving and loading.
+    because the masked-LM head shares them (paper, 3.1): if they are shared
+    within the graph, they are still shared after saving and loading.
 
-    With a `type_vocab_size` of 0, the sum has no segment embeddings, and
-    without `has_positions` no position embeddings. If `first_position` is above
+    With a `type_vocab_size` of 0, the sum has no segment embeddings; without
+    `has_positions`, it has no position embeddings. If `first_position` is above
     0, positions count only tokens whose id is not `first_position - 1`, the id
     of padding (RoBERTa).
 
     `family_fields` are the fields of the network's `BertConfig` that differ
-    from BERT's; they are kept for `config_of_network`.
+    from BERT's. The layer keeps them for `config_of_network`.
 
     Example:
         >>> layer = keras_bert.layers.BertEmbeddings(31, hidden_size=12)

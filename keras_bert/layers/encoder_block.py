@@ -21,8 +21,8 @@ class EncoderBlock(keras.layers.Layer):
     With `gated`, the activation of the feed-forward is multiplied by the output
     of a second dense layer (arXiv 2002.05202). `norms` says where the norms
     are: "after" each part and its residual, "before" each part, or
-    "before_output", which means only before the feed-forward. `biases` lists
-    the parts that have biases, separated by spaces.
+    "before_output", which means only before the feed-forward. `biases` lists,
+    separated by spaces, the parts that have biases.
 
     Example:
         >>> layer = keras_bert.layers.EncoderBlock(

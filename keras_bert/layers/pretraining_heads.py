@@ -58,7 +58,8 @@ class MaskedLMHead(keras.layers.Layer):
         num_positions = ops.shape(positions)[1]
         tokens = tokens_at(positions, x)  # [B*P, H]
         tokens = self.layer_norm(self.transform(tokens))
-        # In this order, the gradient of the embeddings needs no transposition.
+        # In this order of factors, the gradient of the embeddings needs no
+        # transposition.
         logits = ops.matmul(word_embeddings, ops.transpose(tokens))
         logits = ops.transpose(logits) + self.output_bias
         logits = ops.cast(logits, "float32")  # [B*P, V]

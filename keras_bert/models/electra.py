@@ -22,9 +22,9 @@ def build_electra(
 
     The generator is a masked LM. Tokens are drawn from its predictions and
     replace the masks. The encoder is the discriminator: it predicts which
-    tokens are not the original ones. The generator and the discriminator read
-    the same embeddings; all other weights of the generator have paths that
-    begin with `generator_`.
+    tokens were replaced. The generator and the discriminator read the same
+    embeddings; all other weights of the generator have paths that begin with
+    `generator_`.
 
     Inputs: as for `build_encoder`, and two more, int32 [B, P]:
     `masked_lm_positions`, and `masked_lm_ids`, the original tokens at these

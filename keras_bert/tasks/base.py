@@ -89,7 +89,7 @@ class Task:
         if not callable(self.read):
             raise InputError(
                 f"The task's read is {self.read!r}; give a function, such as "
-                "keras_bert.tasks.readers.tsv returns."
+                "the result of keras_bert.tasks.readers.tsv(...)."
             )
         for file in self.test_files.values():
             if Path(file).suffix == ".jsonl":

@@ -1,7 +1,7 @@
 """Readers of data files: functions that return the `read` of a `Task`.
 
 The readers yield one row after the other, so a file may be larger than the
-memory. Text files are UTF-8 and may be compressed by gzip. `files` are the
+memory. Text files are UTF-8 and may be compressed with gzip. `files` are the
 names of the splits' files, such as train="train.tsv", validation="dev.tsv",
 test="test.tsv". Only splits whose names begin with "train" or "validation" have
 labels.

@@ -25,9 +25,9 @@ class MaskedLMMasker(tf.Module):
 
     In a text of n tokens, including special tokens, round(n * masked_lm_prob)
     tokens are chosen, at least 1 and at most `max_predictions_per_seq`, but
-    never [CLS] or [SEP]. The share `mask_rate` of them becomes [MASK], the
-    share `random_rate` becomes a random id of the vocabulary, and the rest
-    stay.
+    never [CLS] or [SEP]. Of the chosen tokens, the share `mask_rate` becomes
+    [MASK], the share `random_rate` becomes a random id of the vocabulary, and
+    the rest stay unchanged.
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
     if these would exceed the number of tokens to choose. Each piece is still

@@ -233,8 +233,8 @@ class UnicodeForm(Normalizer):
     ) -> list[tf.Tensor]:
         """Returns `codes`, `rows` and `changes` with marks joined to starters.
 
-        A starter is a character of class 0. The marks that follow it are joined
-        to it one by one.
+        A starter is a character of combining class 0. The marks that follow a
+        starter are joined to it one by one.
         """
 
         def join(_: tf.Tensor, *values: tf.Tensor) -> list[tf.Tensor]:

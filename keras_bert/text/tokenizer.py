@@ -63,7 +63,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
             self._splitter = TextSplitter(self.json, self)
         else:
             self._splitter = WordPieceSplitter(self, self.library)
-        # The code that finds the word pieces; with other code, ids may differ.
+        # Names the code that finds the word pieces; ids may depend on it.
         self.implementation = self._splitter.implementation
         in_text = self.found_in_text()
         self._in_text = AddedTokens(

@@ -124,7 +124,7 @@ class TokenizerSettings(CheckedSettings):
         return self.strip_accents
 
     def to_values(self) -> dict[str, Any]:
-        """Returns the fields for JSON.
+        """Returns the fields as JSON values, by name.
 
         The first three fields are always included. Other fields are left out if
         they have their default values.

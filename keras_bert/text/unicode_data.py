@@ -81,7 +81,7 @@ NEW_PUNCTUATION = """
 # Format characters that BERT's steps in `tokenizers` do not remove.
 NEW_FORMATS = "890-891 8e2 110cd 13430-1345f"
 
-# What BERT's steps in `tokenizers` take for Chinese characters.
+# The characters that BERT's steps in `tokenizers` treat as Chinese.
 IDEOGRAPHS = """
     3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf
     2f800-2fa1f

@@ -73,7 +73,7 @@ def blank_long_words(
 
     No word piece matches such a word, and no offset changes.
     """
-    # Most texts are too short to hold such a word, so they skip the pattern.
+    # Most texts are too short for an overlong word, and skip the slow pattern.
     is_long = tf.strings.length(texts) > settings.max_input_chars_per_word
     return text_ops.change_where(is_long, texts, _blank_runs, settings)
 

@@ -1,7 +1,7 @@
 """Documents -> ids of sentences -> pairs, or stretches to draw pairs from.
 
-A pair is masked when it is written. From a stretch, each epoch of the training
-draws another pair (`dynamic_masking`).
+Pairs are masked when they are written. From a stretch, each epoch of training
+draws a new pair (`dynamic_masking`).
 """
 
 import random
