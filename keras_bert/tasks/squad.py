@@ -75,8 +75,8 @@ def _label(question: Any, context: str, place: str) -> list[Row]:
         if not isinstance(start, int) or not 0 <= start < len(context):
             raise InputError(
                 f"Answer {text!r} of {place} has the answer_start {start!r}; "
-                "give the index of the text's first character in the context, "
-                f"which has {len(context)} characters."
+                "give the index of the text's first character in the context "
+                f"of {len(context)} characters."
             )
         label.append({"text": text, "answer_start": start})
     return label
