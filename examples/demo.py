@@ -1,4 +1,4 @@
-"""Shows in two minutes what you can do with the model in the package.
+"""Shows in three minutes what you can do with the model in the package.
 
 The text is the documentation that comes with Python. The demo searches the text
 by meaning. It fine-tunes a classifier that says which chapter a paragraph comes
@@ -67,8 +67,8 @@ def run(output_dir: str = "demo_output"):
             random_weights,
         )
         for checkpoint in (random_weights, CHECKPOINT):
-            # Both use the mean. By default, the random network would use its
-            # pooler.
+            # Both classifiers read the mean of the tokens. By default, the
+            # classifier with random weights would read the pooler's output.
             classifier = keras_bert.TextClassifier.from_pretrained(
                 checkpoint, pooling="mean"
             )
@@ -116,11 +116,11 @@ def read_chapters():
 
 
 def split_largest(chapters):
-    """Returns a training set and a held-out set: paragraphs, their chapters.
+    """Returns a training set and a held-out set: each is paragraphs and labels.
 
-    The paragraphs come from the largest chapters. A paragraph that several
-    chapters have is left out. Only every fifth paragraph is for training,
-    because labels are expensive.
+    The labels are the chapters of the paragraphs. The paragraphs come from the
+    largest chapters. A paragraph that occurs in several chapters is left out.
+    Only every fifth paragraph is for training, because labels are expensive.
     """
     counts = collections.Counter(
         x for texts in chapters.values() for x in set(texts)

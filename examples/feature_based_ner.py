@@ -6,8 +6,8 @@ defines a kind of task, and CoNLL-2003 as a task of this kind:
     python run_scripts/run_finetuning.py --task=examples/feature_based_ner.py \
         --data_dir=conll2003 --checkpoint=pretrained --output_dir=out
 
-Import this file before `load_finetuned` loads such a model. The paper's size is
-`--bilstm_size=768`; on a CPU, use 256.
+Import this file before you load such a model with `load_finetuned`. In the
+paper, the BiLSTM has 768 units (`--bilstm_size=768`); on a CPU, use 256.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import keras_bert
 from keras_bert.layers.crf import Crf
 from keras_bert.models.flops import count_work
 
-# Features -> the slice of [embeddings, layer_0, ..., last layer] to read.
+# Name of features -> the slice of [embeddings, layer_0, ..., last layer].
 FEATURES = {
     "embeddings": slice(0, 1),
     "second_to_last": slice(-2, -1),
@@ -75,7 +75,11 @@ class FeatureBasedNER(_TokenClassification):
         layer = dataclasses.replace(bert_config, num_hidden_layers=1)
 
         def count(batch):
-            """Returns the work; a frozen layer does a third: only forward."""
+            """Returns the work of a batch.
+
+            A frozen layer does a third of a trained layer's work, because it
+            has no backward pass.
+            """
             work = count_work(batch, layer, num_labels=len(self.spec.labels))
             trained = count_work(batch, layer, num_labels=0)["flops"]
             frozen = chosen[-1] * trained / 3
@@ -89,10 +93,10 @@ class FeatureBasedNER(_TokenClassification):
 
 
 def build_tagger(bert_config, *, num_labels, features, bilstm_size, crf=False):
-    """Returns a frozen encoder with a BiLSTM, an output layer and maybe a CRF.
+    """Returns a frozen encoder with a BiLSTM and an output layer.
 
-    The inputs and the output are as in `build_token_classifier`. The encoder's
-    weights have their usual paths.
+    With `crf`, a CRF follows the output layer. The inputs and the output are as
+    in `build_token_classifier`. The encoder's weights have their usual paths.
     """
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -131,13 +135,13 @@ def build_tagger(bert_config, *, num_labels, features, bilstm_size, crf=False):
 
 
 class FrozenEncoder(keras.layers.Layer):
-    """Inputs -> a list of the hidden states [B, S, H] of some layers."""
+    """Maps the encoder's inputs to hidden states [B, S, H] of chosen layers."""
 
     def __init__(self, bert_config, features, **kwargs):
         super().__init__(**kwargs)
         chosen = _choose(bert_config, features)
-        # If `build` made the encoder, its paths would start with the name of
-        # this layer.
+        # If `build` made the encoder, the paths of the encoder's weights would
+        # start with the name of this layer.
         self.encoder = keras_bert.models.build_encoder(
             dataclasses.replace(
                 bert_config,
@@ -188,7 +192,7 @@ def _choose(bert_config, features):
     if features.endswith("four") and num_layers < 4:
         raise keras_bert.InputError(
             f"features {features!r} need four layers, but the model has "
-            f"{num_layers}; choose features of fewer layers."
+            f"{num_layers}; choose features that need fewer layers."
         )
     return range(num_layers + 1)[FEATURES[features]]
 

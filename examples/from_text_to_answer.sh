@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a text file to a served answer: BERT-tiny from random weights.
+# From a text file to a served answer. Trains BERT-tiny from random weights.
 #
 #     examples/from_text_to_answer.sh TEXT FILMS OUT [STEPS] [PORT]
 #
@@ -12,12 +12,12 @@ mkdir -p "$out"
 
 # Learn the word pieces of the text.
 keras-bert build-vocab --input_file="$text" --output_file="$out/vocab.txt"
-# The network has a row for each piece.
+# Set vocab_size in the config to the number of pieces.
 sed "s/30522/$(wc -l < "$out/vocab.txt")/" "$network" > "$out/bert_config.json"
 # Write pairs of sentences, without masks.
 keras-bert create-pretraining-data --input_file="$text" --dynamic_masking \
     --vocab_file="$out/vocab.txt" --output_file="$out/train.tfrecord" --max_seq_length=64
-# Learn to fill masks, and which sentence is next.
+# Learn to fill masks, and to recognize the next sentence.
 keras-bert pretrain --input_file="$out/train.tfrecord" --vocab_file="$out/vocab.txt" \
     --bert_config_file="$out/bert_config.json" --output_dir="$out/pretrained" \
     --max_seq_length=64 --train_batch_size=64 --learning_rate=1e-3 \

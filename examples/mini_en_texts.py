@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-# A sentence ends before a space if an opening quote or a capital follows it.
+# A sentence ends at a space if a capital or an opening quote follows the space.
 _SENTENCE_END = re.compile(r'(?<=[.!?])\s+(?=["“(A-Z])')
 
 
@@ -64,7 +64,7 @@ def choose(
 
 
 def write(texts: list[str], file: Path) -> list[str]:
-    """Writes the different texts in a random order, and returns them."""
+    """Writes the texts without duplicates in random order, and returns them."""
     texts = list(dict.fromkeys(texts))
     random.shuffle(texts)
     file.write_text("\n".join(texts) + "\n", encoding="utf-8")

@@ -21,11 +21,11 @@ from keras_bert.checkpoints import TrimVocabConfig
 
 LAYERS = [0, 5, 11]
 NUM_PIECES = 36_000
-# The teacher learned each text after a prompt. The student needs none.
+# The teacher needs a prompt before each text. The student needs no prompt.
 PROMPT = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
 NO_PROMPT = {"prompts": "", "default_prompt_name": ""}
-# The share of the model that learned pairs in the mean of two models. The share
-# is large, because rounding then undoes many small changes.
+# How much the model that learned pairs counts in the mean of two models. This
+# share is large, because the rounding after it undoes many small changes.
 SHARE = 0.8
 CONFIG = keras_bert.FinetuningConfig(
     train_batch_size=128,
@@ -40,7 +40,7 @@ CONFIG = keras_bert.FinetuningConfig(
 def learn(
     large: Path, start: Path, texts: Path, output: Path, rate: float
 ) -> None:
-    """Distills the teacher's vectors of texts, and rounds the result."""
+    """Distills the teacher's vectors of texts; writes the rounded result."""
     distilled = output.with_name(f"{output.name}-float32")
     figures = keras_bert.vectors.distill(
         keras_bert.load_embedder(large, max_seq_length=256, **PROMPT),
@@ -71,10 +71,10 @@ def learn_pairs(start: Path, pairs: Path, output: Path) -> None:
 
 
 def average(first: Path, second: Path, output: Path) -> None:
-    """Writes a model with the rounded mean weights of two models.
+    """Writes a model whose weights are the rounded mean of two models' weights.
 
-    The mean keeps what the first model knows (Wortsman et al. 2022, arXiv
-    2109.01903, section 3).
+    With the mean, the model keeps what the first model knows (Wortsman et al.
+    2022, arXiv 2109.01903, section 3).
     """
     model, other = map(keras_bert.load_finetuned, (first, second))
     for mean, weight in zip(

@@ -3,8 +3,8 @@
     python examples/mini_ko_en_names.py ../shared/data names.txt
 
 Half of the texts are like queries: titles, and the subjects of sentences, which
-are often names. The rest are first paragraphs, and some of the texts of the
-first stage. Articles that are kept for testing the search are left out.
+are often names. The rest are first paragraphs of articles, and texts like those
+of the first stage. Articles that are kept for testing the search are left out.
 """
 
 import random

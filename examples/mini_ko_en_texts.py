@@ -6,9 +6,9 @@ The second file is longer. mini_ko_en keeps the word pieces that are most
 frequent in this file.
 
 Three of five texts are Korean: sentences, paragraphs and titles from Wikipedia,
-film reviews, and sentences from KorSTS. The English texts are a part of the
-texts of mini_en. One of 20 Korean Wikipedia articles is left out, to test a
-search for articles that the model has never seen.
+film reviews, and sentences from KorSTS. The English texts come from the same
+sources as the texts of mini_en. One of 20 Korean Wikipedia articles is left
+out, to test a search for articles that the model has never seen.
 """
 
 import csv
@@ -38,7 +38,7 @@ def read_articles(data_dir: Path) -> list[dict[str, str]]:
 
 
 def read_training_articles(data_dir: Path) -> list[dict[str, str]]:
-    """Returns the articles that are not kept out for a search."""
+    """Returns the articles that are not kept for testing a search."""
     articles = read_articles(data_dir)
     return [x for x in articles if not is_kept_out(x["title"])]
 

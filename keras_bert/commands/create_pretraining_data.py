@@ -1,7 +1,7 @@
 r"""Writes pre-training records from text: sentence pairs with masked tokens.
 
 The text has one sentence per line and a blank line between documents. With
---split_sentences it may be raw text.
+--split_sentences, the text need not be split into sentences.
 
     keras-bert create-pretraining-data --input_file=corpus.txt.gz \
         --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
@@ -12,8 +12,8 @@ Args:
     checkpoint: The checkpoint that will be trained; its tokenizer is used.
     vocab_file: The vocab.txt; by default, the file beside the checkpoint.
     do_lower_case: Whether the vocabulary is uncased; by default, as the
-        checkpoint says. If the checkpoint does not say, a vocabulary with a
-        capital letter is cased.
+        checkpoint says. If the checkpoint does not say, the vocabulary is
+        uncased unless a piece has a capital letter.
     num_workers: The number of processes; it does not change the records.
 """
 

@@ -11,8 +11,9 @@ With --hidden_layer_map, --relation_layer_map or --score_layer_map, the network
 also learns from the teacher's layers. The teacher's vocabulary must then have
 all word pieces of the network's vocabulary.
 
-Each line is a text. With --field, each line is a JSON object with this field,
-or a row of tab-separated columns. Repeat the command to resume a stopped run.
+Each line of the input files is a text. With --field, each line is a JSON object
+with this field, or a row of tab-separated columns. Repeat the command to resume
+a stopped run.
 
 Args:
     teacher: A fine-tuned model of the kind embedding, a
@@ -24,7 +25,8 @@ Args:
     field: The field with the text, or several fields, such as title,text; by
         default, the whole line is the text.
     dense: The layers after the small network's pooling, such as 384:linear.
-        They are needed if the teacher's vectors have a different size.
+        These layers are needed if the teacher's vectors have another size than
+        the small network.
     cache_dir: A local folder for the teacher's vectors and the encoded texts;
         by default, the folder `encoded` in output_dir.
     overwrite_output_dir: Whether to start over if output_dir already contains a

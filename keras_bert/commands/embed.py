@@ -7,10 +7,11 @@ r"""Writes a vector for each text in files to a .npy file.
         --prompts='{"query": "query: "}' \
         --input_file=queries.txt --output_file=queries.npy
 
-Each line is a text. With --field, each line is a JSON object with this field,
-or a row of tab-separated columns; the first line of the file then names the
-columns. A .csv file may have commas and quotes. The output file appears when it
-is complete. If the command is killed, run it again: it continues.
+Each line of the input files is a text. With --field, each line is a JSON object
+with this field, or a row of tab-separated columns; the first line of the file
+then names the columns. A .csv file may have commas and quotes. The output file
+appears when it is complete. If the command is killed, run it again: it
+continues.
 
 With --layers, the command writes the hidden states of each token, as
 extract_features.py in google-research/bert does. A line may then be a pair of
@@ -23,7 +24,7 @@ Args:
     checkpoint: A fine-tuned model of the kind embedding, a
         sentence-transformers folder, or a pre-trained checkpoint; by default,
         the small English model in this package.
-    input_file: The files or globs, separated by commas; they may be .gz.
+    input_file: The files or globs, separated by commas; the files may be .gz.
     output_file: The new file, a .npy, or a .jsonl with --layers.
     field: The field with the text, or several fields, such as title,text; by
         default, the whole line is the text.
@@ -69,7 +70,7 @@ def run(
         if layers and flags[name].value is not None:
             raise keras_bert.InputError(
                 f"--{name} is for vectors of texts, but --layers writes "
-                "hidden states of tokens; leave one of them out."
+                f"hidden states of tokens; leave out --{name} or --layers."
             )
     embedder = keras_bert.load_embedder(
         checkpoint,

@@ -3,11 +3,11 @@ r"""Searches the documents of a collection with a model, and scores the result.
     keras-bert evaluate-retrieval --checkpoint=pretrained \
         --data_dir=scifact --output_dir=out
 
-The collection is a folder in BEIR's format. If the model has a prompt named
-query, it precedes each query. A prompt named document, passage or corpus
-precedes each document. --prompts replaces the model's prompts. trec_eval, which
-the extra `retrieval` installs, computes the metrics; it can also read
-out/run.trec.
+The collection is a folder in BEIR format. If the model has a prompt named
+query, this prompt precedes each query. A prompt named document, passage or
+corpus precedes each document. --prompts replaces the model's prompts.
+trec_eval, which the extra `retrieval` installs, computes the metrics. You can
+also run trec_eval on out/run.trec, which lists the ranked documents.
 
 Args:
     checkpoint: A fine-tuned model of the kind embedding, a

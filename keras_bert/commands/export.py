@@ -2,9 +2,10 @@ r"""Exports a model as a SavedModel that takes raw strings.
 
     keras-bert export --checkpoint=out --export_dir=served
 
-Each call writes the next version: served/1, served/2 and so on. A fine-tuned
-model answers the question of its task. A pre-trained checkpoint answers with
-vectors and, if it has a masked-LM head, with guesses for [MASK].
+Each call writes the next version: served/1, served/2 and so on. An exported
+fine-tuned model returns the answers of its task, such as labels. An exported
+pre-trained checkpoint returns vectors and, if it has a masked-LM head, guesses
+for [MASK].
 
 A fine-tuned network can also be written for LiteRT, ONNX Runtime or OpenVINO,
 which answer short requests faster:
@@ -12,14 +13,15 @@ which answer short requests faster:
     keras-bert export --checkpoint=out --export_dir=lite \
         --format=litert --precision=int8 --data_dir=SST-2
 
---format=auto measures all formats on this machine, and writes the fastest; if
-the folder has earlier versions, it takes their format.
+--format=auto measures all formats on this machine, and writes the fastest. If
+export_dir already contains versions, --format=auto writes their format.
 --portable writes a SavedModel for servers that do not have tensorflow-text.
 
-For another --format or --precision, or with --data_dir, a report beside the
-version's folder, such as lite/1.report.json, has the size of the version. With
---data_dir, it has the metrics on the validation set before and after the
-export. With --format=auto, it has the measured times.
+With --data_dir, or with a --format or --precision other than the default, the
+command also writes a report beside the version's folder, such as
+lite/1.report.json. The report has the size of the version. With --data_dir, the
+report also has the metrics on the validation set before and after the export;
+with --format=auto, it also has the measured times.
 
 Args:
     checkpoint: The --output_dir of keras-bert finetune, or a pre-trained
@@ -27,9 +29,9 @@ Args:
     export_dir: The folder of all versions of the model.
     task: The task of --data_dir, or the Python file that defines the kind of
         the model; by default, the task that the model was trained on.
-    data_dir: The folder of a fine-tuned model's data. Its validation set gives
-        the metrics in the report. OpenVINO's int8 needs texts of its training
-        set.
+    data_dir: The folder of a fine-tuned model's data. The metrics in the report
+        are computed on the validation set in this folder. OpenVINO's int8 needs
+        texts from the training set in this folder.
 """
 
 import keras_bert
@@ -55,7 +57,7 @@ def run(
         for name in settings:
             raise keras_bert.InputError(
                 f"--{name} is only for pre-trained checkpoints, but "
-                f"{checkpoint} is a fine-tuned model; leave it out."
+                f"{checkpoint} is a fine-tuned model; leave out --{name}."
             )
         model = keras_bert.load_finetuned(checkpoint)
         data = {}
@@ -75,7 +77,7 @@ def run(
         if config != plain or data_dir or task:
             raise keras_bert.InputError(
                 f"{checkpoint} is a pre-trained checkpoint, but --format, "
-                "--precision, --task and --data_dir take a fine-tuned model. "
+                "--precision, --task and --data_dir need a fine-tuned model. "
                 "To export vectors of texts, first run keras-bert convert "
                 "--to=sentence_transformers, and export the result."
             )

@@ -4,7 +4,8 @@ r"""Gives a checkpoint more positions, for longer texts.
         --checkpoint=uncased_L-12_H-768_A-12 --max_position_embeddings=1024
 
 Args:
-    checkpoint: A folder, a file, a TensorFlow prefix or hf://owner/name.
+    checkpoint: The checkpoint: a folder, a file, a TensorFlow prefix or
+        hf://owner/name.
     output_dir: The new folder.
     max_position_embeddings: The new number of positions.
 """

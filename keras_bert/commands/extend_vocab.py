@@ -1,7 +1,8 @@
 r"""Adds the word pieces of your texts to a checkpoint.
 
-The command learns the pieces that save the most tokens, or takes a list of
-words. Afterwards, continue pre-training on these texts.
+The command learns the pieces that save the most tokens in your texts. With
+--words_file, it adds the words in a file instead. Afterwards, continue
+pre-training on your texts.
 
     keras-bert extend-vocab --output_dir=extended \
         --checkpoint=hf://google-bert/bert-base-cased \
@@ -10,10 +11,11 @@ words. Afterwards, continue pre-training on these texts.
         --checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
 
 Args:
-    checkpoint: A folder, a file, a TensorFlow prefix or hf://owner/name.
+    checkpoint: The checkpoint: a folder, a file, a TensorFlow prefix or
+        hf://owner/name.
     output_dir: The new folder.
-    words_file: A file of words to add, one per line, instead of learning
-        pieces.
+    words_file: A file with words to add, one per line; the command then learns
+        no pieces.
 """
 
 from collections.abc import Iterable

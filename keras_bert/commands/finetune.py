@@ -11,7 +11,7 @@ The settings of every kind of task, such as --max_seq_length, are flags too.
 --task=my_task.py adds the settings of the kinds that my_task.py defines.
 
 Args:
-    task: A name such as glue/sst2, or a Python file with TASKS.
+    task: A name such as glue/sst2, or a Python file that defines TASKS.
     data_dir: The folder of the data.
     output_dir: The folder for checkpoints, metrics, predictions and reports.
     checkpoint: The pre-trained model; without it, the initial weights are
@@ -26,7 +26,8 @@ Args:
     new_head: Whether to train a new output layer on the encoder of a checkpoint
         that has an output layer for other labels.
     overwrite_output_dir: Whether to start over if output_dir already contains a
-        run. Leave it out of a command that may be interrupted and repeated.
+        run. With this flag, a command that is repeated after an interruption
+        starts over too.
 """
 
 import keras_bert

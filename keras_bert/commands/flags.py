@@ -1,4 +1,4 @@
-"""A command's parameters and dataclass fields -> flags, and text of --help."""
+"""A command's parameters and dataclass fields -> its flags and its --help."""
 
 import copy
 import dataclasses
@@ -17,7 +17,7 @@ from keras_bert.settings import type_name
 
 _OWN = "Data and model"
 _TITLE_OF_GOOGLE = "As in google-research/bert"
-# google-research/bert's names for our flags, and model_dir, our own old name.
+# Names in google-research/bert -> our flags. model_dir is our own old name.
 _ALIASES = {
     "init_checkpoint": "checkpoint",
     "iterations_per_loop": "steps_per_execution",
@@ -51,7 +51,8 @@ def read_bert_config(
 ) -> BertConfig | None:
     """Returns the `BertConfig` of a .json file or a name such as bert_tiny.
 
-    With a name, the vocabulary, if given, sets the number of pieces.
+    For a name, if `vocab_file` is given, `vocab_size` becomes the size of this
+    vocabulary.
     """
     if not name:
         return None
@@ -65,12 +66,13 @@ def read_bert_config(
 
 
 class Flags:
-    """The flags of a command line; the value of each is an attribute.
+    """The flags of a command line; an attribute returns a flag's value.
 
-    Each parameter of `run` is a flag. Its help is its entry under "Args:" in
-    `doc`. A parameter without a default is required. If the type of a parameter
-    is a dataclass, each field of the dataclass is a flag. The parameter `flags`
-    gets this object. `*texts` gets the arguments that are not flags.
+    Each parameter of `run` is a flag. The flag's help is the parameter's entry
+    under "Args:" in `doc`. If the parameter has no default, the flag is
+    required. If the type of a parameter is a dataclass, each field of the
+    dataclass is a flag instead. The parameter `flags` gets this object.
+    `*texts` gets the arguments that are not flags.
     """
 
     def __init__(
@@ -188,12 +190,12 @@ class Flags:
         return arguments
 
     def config(self, config: Any) -> Any:
-        """Returns an instance of a dataclass, with fields from their flags."""
+        """Returns an instance of a dataclass, with the flags as its fields."""
         names = (field.name for field in dataclasses.fields(config))
         return config(**{name: getattr(self, name) for name in names})
 
     def whole_numbers(self, name: str) -> list[int]:
-        """Returns the whole numbers in a comma-separated flag."""
+        """Returns the whole numbers in the value of a comma-separated flag."""
         try:
             return [int(text) for text in getattr(self, name) or []]
         except ValueError as error:
@@ -248,13 +250,14 @@ class Flags:
     def check_needs(self, needs: Mapping[str, str]) -> None:
         """Raises InputError if a flag is given without the flag it needs.
 
-        Environment variables are not checked; they may be for other calls.
+        A flag that an environment variable sets is not checked, because the
+        variable may be meant for other calls.
         """
         for name, other in needs.items():
             if self[name].present and not getattr(self, other):
                 raise InputError(
                     f"--{name} has no effect without --{other}; give both, "
-                    f"or leave --{name} out."
+                    f"or leave out --{name}."
                 )
 
     def help_text(self) -> str:
@@ -308,7 +311,7 @@ class Flags:
             if name in _NO_COUNTERPART:
                 reason = (
                     f"--{name} of google-research/bert has no counterpart here;"
-                    " leave it out"
+                    f" leave out --{name}"
                 )
             if " " in name:
                 reason += "; write -- before a text that begins with -"
@@ -316,9 +319,9 @@ class Flags:
             raise InputError(reason) from error
 
     def _check_arguments(self) -> None:
-        """Raises InputError for a flag without a value or a repeated flag.
+        """Raises InputError if a flag has no value or is repeated.
 
-        absl would accept both.
+        absl would accept both mistakes.
         """
         given: dict[str, str] = {}
         arguments = iter(self._argv[1:])

@@ -1,10 +1,11 @@
-r"""Removes layers from a checkpoint, to train a smaller network from it.
+r"""Removes layers from a checkpoint, as a start for a smaller network.
 
     keras-bert keep-layers --checkpoint=pretrained --layers=0,2,5 \
         --output_dir=shallow
 
 Args:
-    checkpoint: A folder, a file, a TensorFlow prefix or hf://owner/name.
+    checkpoint: The checkpoint: a folder, a file, a TensorFlow prefix or
+        hf://owner/name.
     output_dir: The new folder.
     layers: The indices of the layers to keep, from 0, separated by commas.
 """

@@ -1,9 +1,10 @@
-"""The command line -> a subcommand, run with its flags.
+"""Runs the subcommand that a command line names, with its flags.
 
 A subcommand is a module with a function `run`; see `Flags`. `run` prints what
-it did, or returns figures to print. `define(flags)` adds flags, and
-`translate(flags)` sets flags from the flags of google-research/bert. `NEEDS`
-names the flags that have no effect without another flag.
+it did, or returns figures to print. A module may also define three names:
+`define(flags)` adds flags, `translate(flags)` sets flags from the flags of
+google-research/bert, and `NEEDS` maps a flag to the flag without which it has
+no effect.
 """
 
 import contextlib
@@ -49,7 +50,8 @@ def main(command: str = "") -> None:
     sentence, and exits with status 1. Any other exception is a defect and shows
     its traceback.
     """
-    # SIGTERM ends a command like Ctrl-C, so it removes half-written files.
+    # SIGTERM ends a command like Ctrl-C, so the command can still remove its
+    # half-written files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     words = [command] if command else []
     command, *arguments = [*words, *sys.argv[1:]] or ["--help"]
@@ -133,7 +135,7 @@ def exit_on_wrong_input() -> Iterator[None]:
 def _sentence(error: Exception) -> object:
     """Returns the message to print for an exception.
 
-    For a system error, it names the file and says what to do.
+    For a system error, the message names the file and says what to do.
     """
     if isinstance(error, OSError) and error.strerror:
         todo = "check the path"

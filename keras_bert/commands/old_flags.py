@@ -13,8 +13,9 @@ class PretrainingFlags:
 
     Attributes:
         do_train: Whether to train.
-        do_eval: Whether to evaluate; without an --eval_file, on --input_file.
-        use_tpu: Whether to use a TPU; means --distribution_strategy=tpu.
+        do_eval: Whether to evaluate. Without --eval_file, the run evaluates on
+            --input_file.
+        use_tpu: Whether to use a TPU, like --distribution_strategy=tpu.
     """
 
     do_train: bool | None = None
@@ -28,9 +29,9 @@ class FinetuningFlags(PretrainingFlags):
 
     Attributes:
         do_train: Whether to train. Every run also evaluates and predicts.
-        do_eval: Whether to evaluate; without --do_train, means
+        do_eval: Whether to evaluate. Without --do_train, this flag means
             --num_train_epochs=0.
-        do_predict: Whether to predict; without --do_train, means
+        do_predict: Whether to predict. Without --do_train, this flag means
             --num_train_epochs=0.
         train_file: SQuAD's train-v1.1.json or train-v2.0.json; replaces --task
             and --data_dir.
@@ -49,7 +50,7 @@ def translate_pretraining(flags: Flags) -> None:
     _translate_tpu(flags)
     if flags.do_train is False:
         raise InputError(
-            "keras-bert pretrain always trains; leave --do_train=false out."
+            "keras-bert pretrain always trains; leave out --do_train=false."
         )
     if flags.do_eval and not flags.eval_file:
         flags["eval_file"].value = flags.input_file
@@ -74,7 +75,7 @@ def _translate_tpu(flags: Flags) -> None:
     if flags.use_tpu:
         flags["distribution_strategy"].value = "tpu"
     elif flags.use_tpu is False:
-        flags["tpu"].value = ""  # google-research/bert needs use_tpu
+        flags["tpu"].value = ""  # google-research/bert ignores tpu_name then
 
 
 def _translate_squad(flags: Flags) -> None:

@@ -10,11 +10,12 @@ Args:
     eval_file: The held-out TFRecord files: globs, separated by commas.
     bert_config_file: The network: a bert_config.json, or a name such as
         bert_tiny; by default, the file beside the checkpoint.
-    vocab_file: The vocab.txt, which is copied beside the weights; by default,
-        the file beside the checkpoint.
+    vocab_file: The vocab.txt, which is copied beside the weights in output_dir;
+        by default, the file beside the checkpoint.
     checkpoint: The initial weights; by default, random weights.
     overwrite_output_dir: Whether to start over if output_dir already contains a
-        run. Leave it out of a command that may be interrupted and repeated.
+        run. With this flag, a command that is repeated after an interruption
+        starts over too.
 """
 
 import keras_bert

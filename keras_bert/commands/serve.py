@@ -9,22 +9,22 @@ A model is named after its folder. Several models are separated by commas:
     ... --model_dir=served/sst2,served/ner --model_name=films,names
 
 The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), holds
-the key that clients must send; without a key, the server answers everybody. A
-flag that is not given takes its value from the environment variable that --help
-names beside it, if the variable is set.
+the key that clients must send; without a key, the server answers everybody. You
+can also set a flag with the environment variable that --help names beside the
+flag; the command line overrides the variable.
 
 Args:
     model: A checkpoint: the --output_dir of keras-bert finetune, a Hub folder
         such as hf://owner/name, or a pre-trained model. The server first
-        exports it to --cache_dir, which takes less than a minute.
+        exports the checkpoint to --cache_dir, which takes less than a minute.
     model_dir: The --export_dir of keras-bert export.
     model_name: The name of each model, first for --model, then for --model_dir;
         by default, the name of the model's folder.
     version_labels: The labels of versions, such as stable=1,canary=2; for
         several models, films/stable=1,names/stable=3.
     api_key_file: A file with the key that clients must send.
-    cache_dir: The folder to which the models of --model are exported. A model
-        that is already there is not exported again.
+    cache_dir: The folder to which the models of --model are exported. If this
+        folder already has an export of a model, the server uses that export.
 """
 
 import os

@@ -5,7 +5,8 @@ r"""Removes from a checkpoint the word pieces that your texts do not use.
         --input_file='korean/*.txt.gz'
 
 Args:
-    checkpoint: A folder, a file, a TensorFlow prefix or hf://owner/name.
+    checkpoint: The checkpoint: a folder, a file, a TensorFlow prefix or
+        hf://owner/name.
     output_dir: The new folder.
 """
 

@@ -216,7 +216,7 @@ def test_the_flags_become_ours(module, line, expected):
         (
             "run_pretraining",
             "--input_file=x --do_train=false",
-            "keras-bert pretrain always trains; leave --do_train=false out",
+            "keras-bert pretrain always trains; leave out --do_train=false",
         ),
         (
             "run_pretraining",
