@@ -66,7 +66,7 @@ def _profile():
     for environment in _ENVIRONMENTS.value:
         file = _FILES[environment]
         variables = environment_variables(environment, on_accelerator=True)
-        # This process has the accelerator to itself.
+        # This process uses the accelerator alone.
         variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.92"
         # In a CUDA graph, kernels lose the names of their operations.
         variables["XLA_FLAGS"] = "--xla_gpu_enable_command_buffer="

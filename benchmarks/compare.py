@@ -75,7 +75,7 @@ def main(_):
 
     chosen = list(_chosen(table, setup))
     for name in {c.environment for work in chosen for c in work.contestants}:
-        environments.python(name)  # now, because this needs the internet
+        environments.python(name)  # builds them now, while there is internet
     for work in chosen:
         work = _prepared(work, prepared, report)
         print(f"\n{work.title}", flush=True)

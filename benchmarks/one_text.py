@@ -1,4 +1,4 @@
-r"""Times how long one short text takes to become a vector, here and in peers.
+r"""Times how long it takes to embed one short text, here and in peers.
 
     python benchmarks/one_text.py --model=all-MiniLM-L6-v2 \
         --peers_python=.bench/torch/bin/python

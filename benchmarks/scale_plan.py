@@ -2,9 +2,9 @@
 
     python benchmarks/scale_plan.py
 
-The run is the BERT paper's: a million steps of 256 sequences. The script prints
-the table of docs/devices.md. Each number that is not computed has a name in
-this file, with a comment that says where the number comes from.
+The run is the run in the BERT paper: a million steps of 256 sequences. The
+script prints the table of docs/devices.md. Each number that is not computed has
+a name in this file, with a comment that says where the number comes from.
 """
 
 from typing import NamedTuple

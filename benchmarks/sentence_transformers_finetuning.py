@@ -12,10 +12,10 @@ batch size and number of epochs, in float32. The order of the rows and dropout
 differ, as they do between two seeds. Each package scores the validation set
 with its own code.
 
-Prints a line per seed. For each package, it has the Spearman correlation before
-and after training, and the median time per step. --output_dir keeps the models
-of the last seed as `ours` and `trained`. A second run can continue from these
-models, for example on scored pairs: --checkpoint=OUT/ours
+Prints a line per seed. For each package, the line has the Spearman correlation
+before and after training, and the median time per step. --output_dir keeps the
+models of the last seed as `ours` and `trained`. A second run can continue from
+these models, for example on scored pairs: --checkpoint=OUT/ours
 --peer_checkpoint=OUT/trained --task=embedding/stsb.
 """
 

@@ -5,8 +5,8 @@ r"""Measures how long the scripts take to start.
 
 Prints a row for each script: the seconds that --help takes, the seconds until
 the first training step or the first answer with a tiny model, and the number of
-modules that this run imports. For the other scripts, the run ends with the
-script.
+modules that this run imports. For scripts without such a step or answer, the
+time lasts until the script ends.
 
 With --before, another checkout runs each command too, in turn with this one.
 The row then has the other checkout's time divided by ours: the median, the
@@ -53,7 +53,7 @@ COMMANDS = {
     "convert_checkpoint": "--input={run_pretraining} --output={new} "
     "--to=huggingface",
 }
-# Part of the line for the first step or the first answer.
+# Script -> a part of the line that it prints at its first step or first answer.
 SIGNS = {
     "run_pretraining": "Step 1 of 1: ",
     "run_finetuning": "Step 1 of 1: ",
@@ -109,7 +109,7 @@ def write_inputs(folder):
 
 
 def compare(roots, rounds, script, flags, paths):
-    """Returns a command's time and its number of imported modules, as texts."""
+    """Returns a command's time and number of imported modules, as strings."""
     rows = [
         [run(root, script, flags, paths) for root in roots]
         for _ in range(rounds + 1)
@@ -132,7 +132,11 @@ numbers = itertools.count()
 
 
 def run(root, script, flags, paths):
-    """Returns the seconds until a script's sign or end, and its modules."""
+    """Runs a script; returns its seconds and the number of imported modules.
+
+    The time is until the script prints its sign, if it has one, or until it
+    ends.
+    """
     new = paths["folder"] / f"{script}-{next(numbers)}"
     sign = SIGNS.get(script) if flags != "--help" else None
     seconds = None

@@ -34,7 +34,7 @@ PEER_PYTHON = flags.DEFINE_string(
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file", None, "A released, uncased vocab.txt.", required=True
 )
-# Model -> its builder, and its outputs' names here -> in transformers.
+# Model -> its builder, and a mapping from our output names to transformers'.
 MODELS = {
     "encoder": (
         keras_bert.models.build_encoder,

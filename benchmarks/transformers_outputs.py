@@ -34,7 +34,7 @@ np.savez(
     **{name: value.numpy() for name, value in outputs.items()},
 )
 (folder / "ids.json").write_text(json.dumps(tokenizer(texts)["input_ids"]))
-# Both of torch's formats, for keras_bert to load.
+# keras_bert must load both of torch's formats.
 torch.save(model.state_dict(), folder / "zip.bin")
 torch.save(
     model.state_dict(),

@@ -68,8 +68,8 @@ def accelerator_remark(result: Mapping[str, Any]) -> str:
     """Returns a text about the speeds to which the table's shares refer."""
     speed, peak = matrix_speed(result), _stated_peak(result)
     text = (
-        "The contestants took turns. The memory is that of the accelerator, "
-        "for the case."
+        "The contestants took turns. The memory is what the case needs on the "
+        "accelerator."
     )
     if speed:
         text += (

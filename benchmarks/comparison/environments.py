@@ -1,4 +1,4 @@
-"""A name of an environment -> its Python, with the packages in its file."""
+"""The name of an environment -> its Python, with the packages in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A work -> its measured result: contestants are started, and take turns."""
+"""A work -> its measured result: starts contestants, which take turns."""
 
 from __future__ import annotations
 

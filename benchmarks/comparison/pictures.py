@@ -1,4 +1,4 @@
-"""Results -> pictures."""
+"""Results -> pictures of ratios, growth and utilization."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _draw_utilization(works, results, file):
     figure, axes = pyplot.subplots(
         figsize=(8, 1 + 0.35 * len(rows)), layout="constrained"
     )
-    # Those of the first work: all have the same ones.
+    # All these works have the same contestants.
     names = [contestant.name for contestant in works[0].contestants]
     height = 0.8 / len(names)
     for i, name in enumerate(names):

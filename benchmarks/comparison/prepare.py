@@ -59,7 +59,7 @@ class Preparations:
         self._done.add(name)
 
     def _origin(self, name):
-        """Returns the scripts and arguments that make a folder, as a text."""
+        """Returns the scripts and arguments that make a folder, as a string."""
         preparation = self._preparations[name]
         script = (_SCRIPTS / preparation.script).read_text(encoding="utf-8")
         before = map(self._origin, preparation.needs)

@@ -17,20 +17,21 @@ from comparison.results import (
 )
 from comparison.work import Work
 
-# Of the time of the cores, taken by other processes.
+# The share of the cores' time that other processes take.
 _MUCH_LOAD = 0.05
 _INTRODUCTION = """\
 # This package beside its peers
 
 `make bench` wrote this folder. The contestants of a work take turns on the same
-machine, one at a time, each with all of its cores and in a process of its own;
-the first round is not timed. `results.json` has the seconds of all rounds.
+machine. Each contestant runs alone, with all cores, in a separate process. The
+first round is not timed. `results.json` has the seconds of all rounds.
 
-A ratio is the time of a contestant divided by that of our fastest one in the
-same round: the median over the rounds. Above 1, ours is faster. The time is the
-median, with the least and the largest. Memory is the largest that the process
-had in all cases, with the code of its libraries. The difference is that of the
-results from those of the first contestant.
+In each round, the time of a contestant is divided by the time of our fastest
+contestant. The ratio is the median of these quotients: above 1, ours is faster.
+The time is the median, and the spread is from the smallest to the largest time.
+The memory is the largest amount that the process used in all cases, including
+the code of its libraries. The difference compares a contestant's results with
+the results of the first contestant.
 """
 
 
@@ -108,8 +109,8 @@ def work_table(work: Work, result: Mapping[str, Any]) -> str:
 def _remarks(work, result):
     if (load := result.get("other_load") or 0) > _MUCH_LOAD:
         yield (
-            f"**Other processes took {load:.0%} of the time of the cores "
-            "meanwhile, so these ratios mean little.**\n"
+            f"**During this measurement, other processes took {load:.0%} of "
+            "the cores' time, so these ratios mean little.**\n"
         )
     if work.on_accelerator:
         yield accelerator_remark(result)
@@ -118,7 +119,7 @@ def _remarks(work, result):
     if found := shares(result, speed):
         yield (
             f"The largest matrix product runs at {speed / 1e9:.0f} GFLOP/s. "
-            "The share of this speed, by the products that the work needs:\n"
+            "The share of this speed that the products of the work reach:\n"
         )
         cases = list(dict.fromkeys(case for case, _ in found))
         yield table(

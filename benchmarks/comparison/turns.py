@@ -1,4 +1,4 @@
-"""Contestants take turns: one runs at a time, and noise hits all alike."""
+"""Contestants take turns: one runs at a time, so noise affects all equally."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Process:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # reading tells of it
+            pass  # reading the answer reports that the process has ended
         return self._read()
 
     def close(self):
@@ -177,7 +177,7 @@ def take_turns(
         enough = i >= untimed_rounds + _FEWEST_ROUNDS
         if enough and time.perf_counter() - begin > max_seconds:
             break
-        # Each one is the first as often as the others.
+        # Each contestant goes first equally often.
         shift = i % max(1, len(processes))
         for process in [*processes[shift:], *processes[:shift]]:
             time.sleep(_PAUSE)

@@ -54,8 +54,9 @@ class Prepared:
 
 def main(file: str, options: str):
     answers = _take_standard_output()
-    # As a module of a folder: this folder is on the path, not the file's own,
-    # so a file may have the name of the package that it imports.
+    # The file is imported as a module of its folder, because only the folder
+    # `contestants` is on the path. So a file may have the name of the package
+    # that it imports.
     module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
     prepared = module.prepare(json.loads(options))
     versions = {p: importlib.metadata.version(p) for p in module.PACKAGES}
@@ -78,7 +79,7 @@ def _answer(prepared, request):
         elapsed = clock() - clock_begin
         if time.perf_counter() - begin >= request["min_seconds"]:
             break
-        del result  # before the next one is made
+        del result  # frees the memory before the next result is made
     scale = prepared.scale(case) if prepared.scale else 1
     answer = {"seconds": scale * elapsed / num_runs, "num_runs": num_runs}
     if isinstance(result, float):

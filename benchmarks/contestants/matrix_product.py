@@ -50,7 +50,7 @@ def _seconds_of_products(size, dtype):
     matrix = tf.random.stateless_normal([size, size], [1, 2]) * size**-0.5
     matrix = tf.cast(matrix, dtype)
     times = []
-    for _ in range(4):  # the first one compiles
+    for _ in range(4):  # the first product compiles
         begin = time.perf_counter()
         multiply(matrix).numpy()  # waits for the device
         times.append(time.perf_counter() - begin)

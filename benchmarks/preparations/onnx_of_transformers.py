@@ -51,7 +51,7 @@ def main(checkpoint, folder):
         folder / "float32.onnx",
         folder / "int8.onnx",
         weight_type=QuantType.QInt8,
-        # The fused operations have no types from which it could tell.
+        # quantize_dynamic cannot infer the types of the fused operations.
         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
     )
 

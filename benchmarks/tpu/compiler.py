@@ -71,7 +71,7 @@ class Compiled:
 
 
 # The speeds are computed from the chip's published figures, not measured. The
-# last one is too low, because the bytes are too many.
+# last speed is too low, because `bytes_accessed` is too large.
 HEAD = (
     "arguments",
     "temporary",
@@ -92,7 +92,7 @@ def find_compiler() -> None:
         )
 
     os.environ |= {
-        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # by several processes
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # for several processes
         "JAX_PLATFORMS": "cpu",
         "TPU_LIBRARY_PATH": str(Path(libtpu.__file__).parent / "libtpu.so"),
         "TPU_SKIP_MDS_QUERY": "1",

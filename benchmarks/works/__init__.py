@@ -1,9 +1,9 @@
 """The table of all works that are compared: a file for each kind of work.
 
-To add a peer, write its file in contestants/, in the folder of the work, and
-name this file in the work's file here. To add a work, add a folder there and a
-file here. Preparations make the files that contestants read; they are named
-beside the work.
+To add a peer, write a file for it in contestants/, in the folder of the work,
+and name this file in the work's file here. To add a work, add a folder in
+contestants/ and a file here. Preparations make the files that contestants read;
+the work's file defines them.
 
 A file defines `works(setup)` and, if needed, `preparations(setup)`.
 """

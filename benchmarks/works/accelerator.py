@@ -11,7 +11,7 @@ from comparison.environments import ROOT
 from comparison.work import Contestant, Target, Work
 
 _PEER = "transformers"
-# Of the keys that Hugging Face's library writes.
+# The config has the keys that transformers writes.
 _MINILM = {
     "vocab_size": 30_522,
     "hidden_size": 384,
@@ -21,8 +21,8 @@ _MINILM = {
     "hidden_act": "gelu",
     "model_type": "bert",
 }
-# Network, length -> batch size of pre-training: two of ours and the peer fit
-# into 139 GiB at the same time.
+# (Network, length) -> the batch size of pre-training. At this size, two of our
+# contestants and the peer fit into 139 GiB at the same time.
 _PRETRAINING = {
     ("bert_large_uncased", 128): 128,
     ("bert_base_uncased", 128): 256,
@@ -58,7 +58,7 @@ def works(setup):
         [_variants_of_training(setup)],
         [_variants_of_inference(setup)],
     ]
-    # All networks are tiny if it is quick, so one of a kind is enough.
+    # In a quick run, all networks are tiny, so one work of each kind is enough.
     return [
         work
         for kind in kinds
@@ -73,8 +73,9 @@ def _pretraining(setup, model, length):
         name=f"pretraining_{_short(model)}_{length}",
         title=f"Pre-training step, {_title(model)}, {length} tokens",
         note="Forward, backward, clipping and AdamW, with dropout. The "
-        "heads of transformers are called with the masked positions only, as "
-        "ours are; its own forward computes the logits of all positions.",
+        "heads of transformers are called with the masked positions only, like "
+        "our heads; transformers' own `forward` computes the logits of all "
+        "positions.",
         cases={
             f"batch {batch_size}": pretraining_case(model, length, batch_size)
         },
@@ -133,7 +134,7 @@ def _classifier(setup, model):
         setup,
         name=f"classifier_{_short(model)}",
         title=f"Inference of a classifier, {_title(model)}",
-        note="Two labels, 128 tokens; each answer is waited for.",
+        note="Two labels, 128 tokens; a contestant waits for each answer.",
         cases={
             f"batch {batch_size}": {
                 "config": _config(model),
@@ -157,10 +158,10 @@ def _variants_of_training(setup):
         setup,
         name="variants_training",
         title="Pre-training step, BERT-base, in other ways",
-        note="What parts of the step cost. The last three leave out the "
-        "dropout of the attention, which fused kernels do not have in Keras. "
-        "The difference is that of the losses after ten steps: other random "
-        "numbers alone change it.",
+        note="How much time parts of the step cost. The last three "
+        "contestants leave out attention dropout, because Keras' fused "
+        "attention lacks it. The difference compares the losses after ten "
+        "steps; other random numbers alone change these losses.",
         cases=cases,
         contestants=(
             *(
@@ -180,7 +181,7 @@ def _variants_of_inference(setup):
         setup,
         name="variants_inference",
         title="Inference, BERT-base, in other ways",
-        note="The difference is that of hidden states.",
+        note="The difference compares the hidden states.",
         cases={
             f"{length} tokens": {
                 "config": _config("bert_base_uncased"),
@@ -265,7 +266,7 @@ def _config(model):
     if model == "minilm":
         return _MINILM
     file = ROOT / "configs" / "models" / f"{model}.json"
-    # There, Google's gelu has this name.
+    # In transformers, the gelu of google-research/bert has this name.
     changes = {"model_type": "bert", "hidden_act": "gelu_pytorch_tanh"}
     return json.loads(file.read_text(encoding="utf-8")) | changes
 

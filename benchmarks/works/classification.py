@@ -15,10 +15,10 @@ def works(setup):
         Work(
             name="classification",
             title="Raw strings to labels, MiniLM",
-            note="The 872 sentences of the dev set of SST-2, in their order; "
-            "at most 128 tokens, float32, one head for all, with random "
-            "weights. keras-hub always pads to 128 tokens. It keeps accents, "
-            "so 5 sentences have other ids, and computes gelu by tanh.",
+            note="The 872 sentences of the SST-2 dev set, in order; at most "
+            "128 tokens, float32. All contestants use the same head, with "
+            "random weights. keras-hub always pads to 128 tokens and computes "
+            "gelu by tanh. It keeps accents, so 5 sentences have other ids.",
             cases={_CASE: {"batch_size": 32}},
             contestants=(
                 Contestant(

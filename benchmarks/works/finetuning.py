@@ -40,10 +40,10 @@ def _work(setup, name):
         name=f"finetuning_{name}",
         title=f"Fine-tuning MiniLM on {title}",
         note=f"Batches of 32, at most 128 tokens, float32. {num_batches} "
-        "batches, whose sizes are spread like those of the epoch, stand for "
-        "all of it. Ours have texts of like length; transformers pads to 128 "
-        "tokens, as its example run_glue.py does, or to the longest text of "
-        "each batch.",
+        "batches, whose sizes are spread like the sizes of all batches, stand "
+        "for the whole epoch. Our batches have texts of similar length; "
+        "transformers pads to 128 tokens, as its example run_glue.py does, or "
+        "to the longest text of each batch.",
         cases={_CASE: {}},
         contestants=(
             Contestant(

@@ -10,7 +10,7 @@ _CASES = {
     "1 x 32": {"batch_size": 1, "seq_length": 32},
 }
 _VOCAB_SIZE = 30_522
-# Of float32, by case.
+# Case -> peer -> the ratio that we want to reach in float32.
 _RATIOS = {
     "8 x 128": {"transformers": 1.15, "keras-hub": 1.2, "ONNX Runtime": 1.0},
     "1 x 128": {"transformers": 1.6, "keras-hub": 1.6, "ONNX Runtime": 1.0},
@@ -72,7 +72,7 @@ def _float32(setup):
     return Work(
         name="inference_float32",
         title=f"Inference, {setup.title}, float32",
-        note="ONNX Runtime and OpenVINO run the model of transformers; "
+        note="ONNX Runtime and OpenVINO run the transformers model; "
         "keras_bert ONNX and keras_bert OpenVINO are our exports in the same "
         "engines.",
         cases=_CASES,
@@ -115,9 +115,10 @@ def _int8(setup):
     return Work(
         name="inference_int8",
         title=f"Inference, {setup.title}, int8",
-        note="Weights in int8, and activations in int8: by the range of each "
-        "call, by that of each token (ours, but for OpenVINO), or, in "
-        "OpenVINO, by ranges that NNCF found before.",
+        note="Weights and activations are in int8. The activations are "
+        "scaled by their range in each call, by their range in each token "
+        "(keras_bert LiteRT and ONNX) or, in OpenVINO, by ranges that NNCF "
+        "computed in advance.",
         cases=_CASES,
         contestants=(
             *_our_formats(setup, "int8"),

@@ -21,8 +21,8 @@ def works(setup):
             name="pretraining_data",
             title="Pre-training data",
             note=f"{_megabytes(setup)} MB of novels; seconds of one core, "
-            "without imports. The first round is timed too. The difference is "
-            "that of the numbers of instances, which are drawn at random.",
+            "without imports. The first round is timed too. The difference "
+            "compares the numbers of instances, which are random.",
             cases={_CASE: {"dupe_factor": 10}},
             contestants=(
                 contestant("keras_bert", "keras_bert", "keras_bert.py"),
@@ -48,6 +48,6 @@ def preparations(setup):
 
 
 def _megabytes(setup):
-    # Ours needs a second before it writes the first record, which counts on a
-    # small text.
+    # keras_bert needs a second before it writes the first record. With a small
+    # text, this second would decide the ratio.
     return "0.2" if setup.is_quick else "24"

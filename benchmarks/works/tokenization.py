@@ -48,8 +48,9 @@ def works(setup):
         Work(
             name="tokenization",
             title="Tokenizing 20,000 sentences",
-            note="`mixed` are 4,000 paragraphs in Arabic, German, Thai and "
-            "Chinese. One call of ours uses one thread, the others use all. "
+            note="`mixed` is 4,000 paragraphs in Arabic, German, Thai and "
+            "Chinese. keras_bert in one call uses one thread; the other "
+            "contestants use all threads. "
             "The difference is the number of lines whose ids differ.",
             cases=_CASES,
             contestants=(
@@ -73,8 +74,8 @@ def works(setup):
             name="tokenization_families",
             title="Tokenizing 4,000 paragraphs of Wikipedia",
             note="The tokenizers of other models of BERT's family: byte-level "
-            "BPE, word pieces of MPNet, and a Unigram model. Ours takes "
-            "batches of 1,000, two at a time.",
+            "BPE, word pieces of MPNet, and a Unigram model. keras_bert "
+            "takes batches of 1,000 texts, two batches at a time.",
             cases=_FOLDERS,
             contestants=(in_dataset, rust),
             targets=(

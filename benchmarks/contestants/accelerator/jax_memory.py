@@ -7,6 +7,6 @@ def memory_of(compiled) -> int:
     return (
         sizes.argument_size_in_bytes
         + sizes.output_size_in_bytes
-        - sizes.alias_size_in_bytes  # results in the place of arguments
+        - sizes.alias_size_in_bytes  # results that replace arguments
         + sizes.temp_size_in_bytes
     )

@@ -35,7 +35,7 @@ def _seconds_of_products(size):
     matrix = jax.random.normal(jax.random.key(1), (size, size)) * size**-0.5
     matrix = matrix.astype(jnp.bfloat16)
     times = []
-    for _ in range(4):  # the first one compiles
+    for _ in range(4):  # the first product compiles
         begin = time.perf_counter()
         _multiply(matrix).block_until_ready()
         times.append(time.perf_counter() - begin)

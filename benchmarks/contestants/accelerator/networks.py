@@ -46,7 +46,7 @@ def inference_flops(case):
     features = random_features(1, case["seq_length"], config.vocab_size)
     num_labels = NUM_LABELS if case["classifies"] else 0
     work = count_work(features, config, num_labels=num_labels)
-    return float(work["flops"]) / 3  # `count_work` counts those of training
+    return float(work["flops"]) / 3  # `count_work` is for training
 
 
 def _bert_config(config):

@@ -59,7 +59,8 @@ class Variants:
         next_seed = keras.random.SeedGenerator.next
 
         def next_key(self, ordered=True):
-            return jnp.tile(next_seed(self, ordered), 2)  # it has four numbers
+            # An rbg key has four numbers, a seed of Keras has two.
+            return jnp.tile(next_seed(self, ordered), 2)
 
         with (
             mock.patch.object(keras.random.SeedGenerator, "next", next_key),

@@ -2,7 +2,7 @@
 
 import os
 
-# As the scripts do.
+# The commands set these variables too.
 os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
 
@@ -21,7 +21,7 @@ def prepare(options):
     def run(case):
         model = case["model"]
         if model not in built:
-            built.clear()  # the largest one needs the memory
+            built.clear()  # the largest model needs the memory
             encoder = keras_bert.models.build_encoder(
                 keras_bert.BertConfig.from_name(model)
             )

@@ -18,7 +18,7 @@ def prepare(options):
     def run(case):
         model = case["model"]
         if model not in built:
-            built.clear()  # the largest one needs the memory
+            built.clear()  # the largest model needs the memory
             config = transformers.BertConfig.from_json_file(
                 Path(options["configs"], f"{model}.json")
             )

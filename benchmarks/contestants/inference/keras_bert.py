@@ -2,7 +2,7 @@
 
 import os
 
-# As the scripts do.
+# The commands set these variables too.
 os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
 
@@ -39,7 +39,8 @@ def prepare(options):
     return Prepared(
         run,
         check=lambda hidden: hidden[0, 0, :8].astype("float32").tolist(),
-        # `count_work` counts those of training: forward, and twice backward.
+        # `count_work` counts the FLOPs of training: the backward pass takes
+        # twice as many as the forward pass.
         flops=lambda case: (
             count_work(features_of(case), config, num_labels=0)["flops"] / 3
         ),

@@ -5,7 +5,7 @@ from contestant import Prepared
 from random_batches import random_features
 
 PACKAGES = ("onnxruntime",)
-# Its inputs may have the names of transformers.
+# The file's inputs may have the names that transformers uses.
 _NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}
 
 

@@ -10,7 +10,7 @@ from contestant import Prepared
 from random_batches import random_features
 
 PACKAGES = ("openvino", "nncf")
-# Its inputs may have the names of transformers.
+# The file's inputs may have the names that transformers uses.
 _NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}
 _HINTS = {"float32": "f32", "bfloat16": "bf16", "int8": "f32"}
 

@@ -2,7 +2,7 @@
 
 import os
 
-# As the scripts do.
+# The commands set these variables too.
 os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
 
