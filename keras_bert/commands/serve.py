@@ -1,4 +1,4 @@
-"""Serves models over HTTP, with TensorFlow Serving's REST APIs and others.
+"""Serves models over HTTP, with the APIs of TensorFlow Serving and others.
 
     keras-bert serve --model=hf://sentence-transformers/all-MiniLM-L6-v2
     keras-bert serve --model=output_dir_of_finetune --port=8501
