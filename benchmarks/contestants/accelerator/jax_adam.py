@@ -1,7 +1,7 @@
 """google-research/bert's Adam as a pure function of JAX arrays.
 
 The function does what `keras_bert.training.AdamWeightDecay` does: no bias
-correction, a decay apart from the gradient, and one norm over all gradients.
+correction, decoupled weight decay, and clipping by the norm of all gradients.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WEIGHT_DECAY_RATE = 0.01
 _CLIP_NORM = 1.0
 _NOT_DECAYED = ("layer_norm", "bias")
 
-# For each weight its first and its second moment.
+# The first and the second moment of each weight.
 Moments = list[tuple[jax.Array, jax.Array]]
 
 

@@ -13,7 +13,7 @@ NUM_LABELS = 2
 
 
 def network(build, config, policy, **arguments):
-    """Returns a network; for the last arguments, the same network again.
+    """Builds a network; returns the last network for the same arguments again.
 
     `build` is a keras_bert function, `config` has Hugging Face's keys, and
     `policy` is a Keras policy.

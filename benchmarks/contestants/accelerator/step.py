@@ -40,7 +40,7 @@ def prepared(
     `build` is called at the first run of a case. `check` takes the result of
     this first run, because the number of later runs varies.
     """
-    # The last case only: its weights fill the memory.
+    # Only the last case is kept, because its weights fill the memory.
     last: dict[str, Any] = {}
 
     def run(case):

@@ -20,7 +20,7 @@ def prepare(options):
 
     def run(case):
         answers = classify(texts, batch_size=case["batch_size"])
-        # The answer is the better one of two labels.
+        # The pipeline returns only the label with the higher score.
         return [
             x["score"] if x["label"] == label else 1 - x["score"]
             for x in answers

@@ -34,7 +34,7 @@ def prepare(options):
         features = {n: tf.constant(x) for n, x in features_of(case).items()}
         return call(**features)["sequence_output"].numpy()
 
-    # The signature is part of the model, which must stay.
+    # The signature works only while the model is alive.
     run.model = model
     return Prepared(
         run,

@@ -25,7 +25,7 @@ def prepare(options):
     model = transformers.BertForPreTraining(config).train()
     optimizer = torch_adamw(model, 1e-4, 0.01)
     network = torch.compile(model) if options.get("compiled") else model
-    # The weights stay in float32, as in ours.
+    # The weights stay in float32, as in keras_bert.
     lower = contextlib.nullcontext
     if options["precision"] == "bfloat16":
         lower = functools.partial(torch.autocast, "cpu", torch.bfloat16)

@@ -41,7 +41,7 @@ def step_builder(options):
                 batch_size, seq_length, num_predictions, config["vocab_size"]
             )
         )
-        # Copies: the first step takes their buffers.
+        # Copies, because the first step reuses the buffers of its arguments.
         weights = [jnp.copy(v.value) for v in network.trainable_variables]
         seeds = [jnp.copy(v.value) for v in network.non_trainable_variables]
         state = [weights, seeds, no_moments(weights)]
