@@ -1,8 +1,8 @@
 """The outputs of a network -> answers, with NumPy, for each kind.
 
-Where TensorFlow is not installed, these functions replace the signature
-`serving_default`. A kind whose `decode` works in NumPy calls them too. Strings
-are bytes.
+Where TensorFlow is not installed, these functions compute what the signature
+`serving_default` returns elsewhere. A kind whose `decode` works in NumPy calls
+them too. Strings are bytes.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def sigmoid(logits: Array) -> Array:
-    """Returns the sigmoid in float64: equal logits have equal scores.
+    """Returns the sigmoid in float64, so that equal logits have equal scores.
 
     TensorFlow's sigmoid may give equal logits scores that differ in the last
     bit, and a threshold could lie between these scores.

@@ -1,4 +1,7 @@
-"""Which examples share a call of the network, with TensorFlow or NumPy."""
+"""Decides which examples share a call of the network.
+
+The functions work in TensorFlow and in NumPy.
+"""
 
 from typing import Any
 

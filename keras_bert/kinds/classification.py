@@ -43,8 +43,8 @@ def _check_is_pooled(settings: ClassificationSettings) -> dict[str, str]:
     if settings.pooling != "pooled":
         raise InputError(
             "transformers' classifiers read the output of a pooler, but this "
-            f"one has pooling={settings.pooling}; keep it in our format, "
-            "keras, or train it with pooling=pooled."
+            f"model has pooling={settings.pooling}; keep the model in our "
+            "format, keras, or train a model with pooling=pooled."
         )
     return {}
 
@@ -53,10 +53,10 @@ class Classification(TextKind):
     """Answers with `label` and `scores`, the probability of each label.
 
     In training, a row has the weight of its label (`class_weights`). With
-    balanced weights, the rows of each label have the same weight in total: the
-    weight of a label is the number of rows divided by the number of rows with
-    this label and by the number of labels. The evaluation loss uses neither
-    weights nor smoothed labels.
+    balanced weights, the rows of each label have the same total weight: the
+    weight of a label is the number of all rows divided by the product of the
+    number of labels and the number of rows with this label. The evaluation loss
+    uses neither weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `label` [B] and
     `scores` [B, L], in the order of the labels. Its signature `classify`
@@ -109,13 +109,14 @@ class Classification(TextKind):
 
         Families other than BERT are pre-trained without a pooler, and their
         classifiers begin with a new pooler. In these families, mean pooling is
-        the default only if the checkpoint has no head at all, because such an
-        encoder was trained for mean pooling.
+        the default only if the checkpoint has no head at all, because an
+        encoder without any head was trained for mean pooling.
         """
         if "pooling" in given:
             return {}
         checkpoint = Checkpoint.of(checkpoint)
-        # A classifier without a pooler reads the mean.
+        # These heads do not count: a classifier without a pooler reads the
+        # mean.
         heads = checkpoint.heads - {CLASSIFIER.path, LABEL_THRESHOLDS.path}
         if "pooler" in heads or (heads and bert_config.family != "bert"):
             return {}
@@ -128,7 +129,7 @@ class Classification(TextKind):
         return {"pooling": "mean"}
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
-        # A model that is trained further gets new weights from the new rows.
+        # Further training computes new class weights from its own rows.
         name = self.spec.settings.class_weights.partition(":")[0]
         if name != _BALANCED:
             return {}
@@ -234,11 +235,12 @@ class NextSentence(Classification):
 
 
 def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
-    """Returns the weight of each label; always 1 for "" and "balanced".
+    """Returns the weight of each label, from the setting `class_weights`.
 
-    In "balanced:0.8,1.3", the weights were computed from training rows.
+    All weights are 1 for "" and "balanced". In "balanced:0.8,1.3", the numbers
+    are weights that were computed from training rows.
 
-    Raises InputError if the text is wrong.
+    Raises InputError if `text` is not such a setting.
     """
     name, _, computed = text.partition(":")
     if name == _BALANCED:  # not computed yet, or computed for other labels
@@ -258,8 +260,9 @@ def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
     are_numbers = all(0 < number < math.inf for number in numbers)
     if not are_numbers or len(given) < len(parts) or given.keys() - weights:
         raise InputError(
-            f"class_weights is {text!r}; give balanced, or comma-separated "
-            "numbers above 0: one for each of the labels "
-            f"{', '.join(labels)}, or label=number for some of them."
+            f"class_weights is {text!r}; give 'balanced', or numbers above 0 "
+            "separated by commas. Write a pair such as "
+            f"'{labels[0]}=2.5' for some of the labels, or one number for "
+            f"each of the labels {', '.join(labels)}."
         )
     return np.array(list((weights | given).values()))

@@ -19,21 +19,22 @@ class Examples:
     """The ragged inputs of a network, and the labels.
 
     Attributes:
-        features: The inputs `input_ids` and `segment_ids`, int32 [N, (tokens)],
-            or for examples that hold C sequences [N, C, (tokens)]. C may differ
-            between examples, as the number of windows does. If the sequences
-            are the windows of several texts, `num_windows`, int32 [N, texts],
-            is the number of windows of each text.
+        features: The inputs `input_ids` and `segment_ids`, int32 [N, (tokens)].
+            If an example consists of C sequences, they are [N, C, (tokens)]. C
+            may differ between examples, as the number of windows does. If the
+            sequences are the windows of several texts, the further input
+            `num_windows`, int32 [N, texts], is the number of windows of each
+            text.
         rows: The index of each example's row, in ascending order. A long text
             may make several examples.
         labels: The labels by output, [N, ...] or ragged [N, (tokens)]; empty if
             the rows have no labels. Training ignores the id `IGNORED`.
-        weights: The weights of the labels by output, float32 in the labels'
-            shape; see `batch` for outputs without weights.
-        truncated: Whether a text of each row was truncated, bool [rows]; None
-            if no text was.
-        are_choices: Whether the network takes the sequences of an example as
-            `pack_choices` packs them.
+        weights: The weights of the labels by output, float32 with the shape of
+            the labels; see `batch` for outputs without weights.
+        truncated: For each row, whether one of its texts was truncated, bool
+            [rows]; None if no text was truncated.
+        are_choices: Whether the sequences of an example are choices, which
+            `pack_choices` packs for the network.
         tokens: Whatever the kind's `decode` must know about the tokens.
 
     Example:
@@ -77,7 +78,10 @@ class Examples:
 
     @functools.cached_property
     def packed(self) -> bool | None:
-        """Whether a row holds all choices of an example; None without any."""
+        """Whether one row holds all choices of an example.
+
+        None if the sequences of the examples are not choices.
+        """
         if not self.are_choices:
             return None
         _, totals, _ = self._sizes
@@ -96,10 +100,10 @@ class Examples:
         return totals if self.packed else longest * counts
 
     def cut(self, order: np.ndarray, batch_size: int) -> list[np.ndarray]:
-        """Returns batches of the indices of sorted examples, of bounded memory.
+        """Cuts `order` into batches that need a bounded amount of memory.
 
-        A batch has fewer than `batch_size` examples if their texts have
-        several windows.
+        `order` lists the indices of examples, shortest example first. A batch
+        has `batch_size` examples, or fewer if their texts have several windows.
         """
         if self.are_choices:
             return np.split(order, range(batch_size, len(order), batch_size))
@@ -128,7 +132,7 @@ class Examples:
         return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
-        """Returns examples that each join `size` neighbors with one text."""
+        """Returns examples that each join `size` neighbors of one text each."""
         assert self.truncated is not None
         features = network_calls.group_texts(self.features, size)
         return Examples(

@@ -44,8 +44,8 @@ def numbered(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
         if not isinstance(row, Mapping):
             raise InputError(
                 f"Example {number} is {reprlib.repr(row)}; give a dict with a "
-                "value for each of the text_fields, and the label if it has "
-                "one."
+                "value for each of the text_fields, and with the label if the "
+                "example has one."
             )
         yield number, row
 
@@ -109,9 +109,9 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
 def check_texts(
     rows: Sequence[Row], fields: Sequence[str], lists: Sequence[str] = ()
 ) -> None:
-    """Raises InputError if one of the fields is missing or not a text.
+    """Raises InputError if one of the fields is missing or not a string.
 
-    Each of the `lists` is a field that must hold a list of texts.
+    Each of the `lists` is a field that must contain a list of strings.
     """
     check_fields(rows, [*fields, *lists])
     for number, row in numbered(rows):
@@ -122,7 +122,10 @@ def check_texts(
 
 
 def check_text(value: Any, name: str) -> None:
-    """Raises InputError if a value is not a text; `name` is for the message."""
+    """Raises InputError if a value is not a string of valid Unicode.
+
+    `name` says in the message what the value is, such as "The query".
+    """
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r}; give a string.")
     try:
@@ -135,15 +138,16 @@ def check_text(value: Any, name: str) -> None:
 
 
 def is_list(values: Any) -> bool:
-    """Returns whether a value is like a list, and not a text or a row."""
+    """Returns whether a value is iterable, but not a string, mapping or set."""
     is_one = isinstance(values, (str, bytes, Mapping, Set))
     return isinstance(values, Iterable) and not is_one
 
 
 def check_text_list(values: Any, name: str) -> tuple[str, ...]:
-    """Returns a list of texts as a tuple, or else raises InputError.
+    """Returns a list of strings as a tuple.
 
-    `name` says what the texts are, such as "labels".
+    Raises InputError for anything else. `name` says in the message what the
+    strings are, such as "labels".
     """
     if not is_list(values) or not hasattr(values, "__len__"):
         raise InputError(

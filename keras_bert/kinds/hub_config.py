@@ -23,7 +23,7 @@ RANKING = "ranking"
 
 @dataclasses.dataclass(frozen=True)
 class HubConfig:
-    """The `config.json` of a checkpoint; without the file, it has no values.
+    """The `config.json` of a checkpoint; without the file, `values` is empty.
 
     Attributes:
         checkpoint: The checkpoint to which the file belongs.
@@ -41,10 +41,10 @@ class HubConfig:
 
     @property
     def architecture(self) -> str:
-        """The name of the BERT class that has the model's head.
+        """The name of the BERT class with the same head as the model.
 
-        This holds even if the model is of another family. The name is "" if the
-        config names no class.
+        The model may be of another family: for "RobertaForMaskedLM", this is
+        "BertForMaskedLM". The name is "" if the config names no class.
         """
         root = sentence_transformers.modules_folder(self.folder)
         if root and not sentence_transformers.is_cross_encoder(root):
@@ -76,9 +76,10 @@ class HubConfig:
         return sentence_transformers.read_cross_encoder(root)
 
     def activation(self, *known: str) -> str | None:
-        """Returns the activation that makes the score; None if none is named.
+        """Returns the PyTorch name of the activation that computes the score.
 
-        Raises InputError if the name is not one of the `known` PyTorch names.
+        Returns None if the files name no activation. Raises InputError if the
+        name is not one of the `known` names.
         """
         of_model = self.values.get("sentence_transformers") or {}
         name = (  # as release 6, release 4 and older releases write it
@@ -109,7 +110,7 @@ class HubConfig:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the outputs; LABEL_0, LABEL_1 ... if they have none.
+        """The names of the outputs, by default LABEL_0, LABEL_1 and so on.
 
         Raises InputError if the names are not numbered from 0.
         """
@@ -143,18 +144,18 @@ class HubNames:
         architecture: The name of the model class, if no head names it.
         problem_type: The `problem_type` in the `config.json` of a classifier of
             texts; None for a kind with a head of its own.
-        text_fields: The names of the text fields of a Hub model, whose files do
-            not name them.
+        text_fields: The names for the text fields of a Hub model, because its
+            files do not name the fields.
         labels: The names of the labels, if the files of a Hub model cannot name
-            them.
+            the labels.
         has_metric: Whether the kind's first metric can score every model of the
             kind.
         activations: The PyTorch names of the activations that may turn the
             output of a CrossEncoder into a score.
         read_settings: A function that returns the settings of a Hub model.
-        further_values: A function that returns what else `config.json` says
-            about a model with given settings. It raises InputError if the file
-            has no place for these settings.
+        further_values: A function of a model's settings that returns further
+            values for its `config.json`. It raises InputError if the file has
+            no place for these settings.
 
     Example:
         >>> keras_bert.kinds.get_kind("span").hub.pipeline_tag
@@ -178,8 +179,9 @@ class HubNames:
         """Returns what the kind adds to transformers' `config.json`."""
         if self.problem_type and settings.in_windows:
             raise InputError(
-                "The format has no windows, but the model has window_pooling="
-                f"{settings.window_pooling}; keep it in our format, keras."
+                "transformers' format has no windows, but the model has "
+                f"window_pooling={settings.window_pooling}; keep the model in "
+                "our format, keras."
             )
         values = self.further_values(settings)
         if self.problem_type in (None, RANKING):

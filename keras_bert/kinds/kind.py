@@ -29,7 +29,7 @@ from keras_bert.training.objectives import Objective
 from keras_bert.training.steps import CountWork
 
 Answer = dict[str, Any]
-# An array for each example, by the name of the output.
+# The name of an output -> an array for each example.
 Outputs = Mapping[str, Sequence[np.ndarray]]
 # Names that kinds once defined, and that nothing reads now.
 _FORMER = frozenset(
@@ -65,8 +65,8 @@ def smoothed_cross_entropy(
 ) -> tf.Tensor:
     """Returns the `cross_entropy` with smoothed labels.
 
-    `label_smoothing` is the share of each label that is divided among all
-    labels (Szegedy et al. 2016, arXiv 1512.00567, section 7).
+    `label_smoothing` is the share of each label's probability that is spread
+    over all labels (Szegedy et al. 2016, arXiv 1512.00567, section 7).
     """
     log_scores = tf.nn.log_softmax(tf.cast(logits, tf.float32))
     of_all = -tf.reduce_mean(log_scores, axis=-1)
@@ -102,10 +102,10 @@ class Kind(tf.Module):
     """A kind of task: turns rows into answers, in training and in a server.
 
     A subclass declares everything about a kind, in one file or folder: its rows
-    and answers; its network and the losses; and, in the table `hub`, what the
-    files of other libraries call it. Defining the subclass makes its `name`
-    known, so a file of your own can define a kind and a task of this kind. See
-    CONTRIBUTING.md.
+    and answers; its network and the losses; and, in the table `hub`, the names
+    of the kind in the files of other libraries. Defining the subclass registers
+    the kind under its `name`, so a file of your own can define both a kind and
+    a task of that kind. See CONTRIBUTING.md.
 
     Class attributes:
         name: The name of the kind in `Task.kind` and `task.json`.
@@ -113,22 +113,24 @@ class Kind(tf.Module):
         num_text_fields: The numbers of text fields that a task may have.
         has_labels: Whether a task of this kind has `labels`.
         label_is_list: Whether the label of a row is a list.
-        tags_words: Whether this list has a label for each word of the row.
-        metrics: Functions of (gold, predicted) by name; larger is better.
-        main_part: The key of an answer whose value metrics and prediction files
-            take, unless `predicted` and `submission` say otherwise.
-        objectives: The losses by the name of the network's output; an attribute
-            of the instance if they follow from the settings.
+        tags_words: Whether the label of a row is a list with a label for each
+            word of the row.
+        metrics: A mapping from names to functions of (gold, predicted); a
+            larger value is better.
+        main_part: The key of the part of an answer that metrics and prediction
+            files use, unless the kind overrides `predicted` or `submission`.
+        objectives: A mapping from the names of the network's outputs to their
+            objectives; an instance attribute if they depend on the settings.
         smoothed_loss: The loss for smoothed labels: the share `label_smoothing`
-            of each label is divided among all labels.
-        batches_by_length: Whether training batches have examples of similar
-            length only. That saves padding, but a loss that ranks the examples
-            of a batch then never compares a short example with a long one.
-        inherited_settings: The settings that training takes from its
-            checkpoint if that is a model of this kind, unless something else
-            sets them.
-        hub: What the files of other libraries call the kind and its output
-            layers.
+            of each label's probability is spread over all labels.
+        batches_by_length: Whether each training batch contains only examples of
+            similar length. This saves padding, but then a loss that ranks the
+            examples of a batch never compares a short example with a long one.
+        inherited_settings: The names of the settings that training takes from
+            its checkpoint if the checkpoint is a model of this kind, unless
+            the task or the user sets them.
+        hub: The names of the kind and its output layers in the files of other
+            libraries.
 
     Attributes:
         spec: The `TaskSpec`.
@@ -182,9 +184,9 @@ class Kind(tf.Module):
         if former := _FORMER.intersection(cls.__dict__):
             raise InputError(
                 f"The kind {cls.__name__} has {min(former)}, which is no "
-                "longer read; hub = HubNames(...) says what other libraries "
-                "call a kind and its heads, and labels have the dtype of "
-                "what gold returns."
+                "longer read; remove it. hub = HubNames(...) says what other "
+                "libraries call a kind and its heads, and the labels get the "
+                "dtype of the result of gold."
             )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]
@@ -212,7 +214,7 @@ class Kind(tf.Module):
         """Returns default settings for training from a checkpoint.
 
         The checkpoint may have no config beside it, so `bert_config` is passed.
-        `given` are the settings that need no default.
+        `given` contains the settings that are already set and need no default.
         """
         return {}
 
@@ -227,7 +229,7 @@ class Kind(tf.Module):
     def training_objectives(self) -> Mapping[str, Objective]:
         """The losses to train on, with smoothed labels if the settings say so.
 
-        Evaluation uses `objectives`.
+        Evaluation uses `objectives` instead.
         """
         share = getattr(self.spec.settings, "label_smoothing", 0)
         if not share:
@@ -239,9 +241,9 @@ class Kind(tf.Module):
         }
 
     def training_weights(self, labels: Tensors) -> Tensors:
-        """Returns loss weights for encoded labels, by output, for training.
+        """Returns the training-loss weights of encoded labels, by output.
 
-        They replace the weights that `encode` gave the same outputs.
+        They replace the weights that `encode` returned for these outputs.
         """
         return {}
 
@@ -273,8 +275,8 @@ class Kind(tf.Module):
         """Fits weights that are not trained, such as thresholds, on a dev set.
 
         `outputs` are the model's outputs for `examples`. Returns the outputs to
-        score. The outputs of an example must not be fitted to the example
-        itself.
+        score. The output of an example must not come from weights that were
+        fitted to this example.
         """
         return outputs
 
@@ -295,7 +297,7 @@ class Kind(tf.Module):
         """Returns an answer for each row: its `served_answer` as JSON values.
 
         A kind whose answers need more than the outputs of one example overrides
-        this method, and keeps the keys of the served model's answer. An output
+        this method, with the same keys as the served model's answer. An output
         with an axis of tokens is at least as long as its example.
         """
         stacked = {
@@ -342,20 +344,21 @@ class Kind(tf.Module):
         return [answer[self.main_part] for answer in answers]
 
     def submission(self, answer: Answer) -> str:
-        """Returns an answer as text, for a file that a server scores."""
+        """Returns an answer as a string, for a file that a server scores."""
         return str(answer[self.main_part])
 
     def write_reports(
         self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
     ) -> None:
-        """Writes files that help to understand the errors."""
+        """Writes files that help to understand the model's errors."""
 
     # The SavedModel.
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         """Returns the functions of the SavedModel, by name.
 
-        `serving_default` takes the text fields of the task under their names.
+        `serving_default` has an argument for each text field of the task, named
+        like the field.
         """
         self._lacks("signatures")
 
@@ -371,7 +374,7 @@ class Kind(tf.Module):
         return {}
 
     def label_ids(self) -> dict[str, int]:
-        """Returns the id of each label by its name."""
+        """Returns a mapping from the names of labels to their ids."""
         return {label: i for i, label in enumerate(self.spec.labels)}
 
     def string_inputs(self) -> list[tf.TensorSpec]:

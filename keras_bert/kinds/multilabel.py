@@ -76,7 +76,7 @@ def _f1(average: str) -> Metric:
 
 
 def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
-    """Returns the mean over labels that some row has; NaN if there is none."""
+    """Returns the mean over labels that some row has; NaN if no row has one."""
     has_rows = gold.any(axis=0)
     if not has_rows.any():
         return float("nan")

@@ -15,9 +15,9 @@ Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 
 # The feature that says how many windows each text of an example has.
 NUM_WINDOWS = "num_windows"
-# Attention compares all tokens of a row, even tokens of different texts. Up to
-# this number of tokens, that takes no longer than the padding that a shared row
-# saves.
+# Attention compares all tokens of a row, even tokens of different texts. In
+# rows of up to this number of tokens, comparing different texts takes no more
+# time than a shared row saves by less padding.
 TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
@@ -125,7 +125,7 @@ def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
 
 
 def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
-    """Packs counts[0] texts into the first row, and so on for R rows.
+    """Packs the first counts[0] texts into the first row, and so on for R rows.
 
     Takes `input_ids` and `segment_ids` [N, (tokens)], and the number of texts
     of each row, int64 [R], up to K. Returns the inputs of a packed encoder:
@@ -164,7 +164,9 @@ def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
 
 
 def group_texts(texts: Tensors, num_texts: int) -> Tensors:
-    """Joins every C texts into an example, [B*C, (tokens)] -> [B, C, (tokens)].
+    """Joins each C successive texts into one example.
+
+    [B*C, (tokens)] becomes [B, C, (tokens)].
 
     The windows of texts, [B*C, (W), (tokens)] as `pack` returns them, become
     the inputs of `build_embedder(window_pooling=...)`: [B, (M), (tokens)],
@@ -199,10 +201,10 @@ def pack_choices(
 ) -> Tensors:
     """Packs the C choices of an example into one row if they are short.
 
-    With a row for each choice, a batch [B, C, S] is padded to its longest
-    choice. `packed` says whether one row holds all choices of an example; it
-    must be the same for all batches of a data set. With None, `choices_fit`
-    decides for these examples.
+    Otherwise, each choice gets a row of its own, and the batch [B, C, S] is
+    padded to its longest choice. `packed` says whether one row holds all
+    choices of an example; it must be the same for all batches of a data set.
+    With None, `choices_fit` decides for these examples.
 
     Takes `input_ids` and `segment_ids` [B*C, (tokens)]. Returns the tensors of
     `pack_rows` as [B, R, (tokens)] and [B, R, K], the inputs of

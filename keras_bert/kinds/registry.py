@@ -1,4 +1,4 @@
-"""Name -> kind; every kind that this process has defined."""
+"""Finds kinds by name, among all kinds that this process has defined."""
 
 import importlib
 

@@ -122,7 +122,8 @@ def _activation(settings: RerankerSettings) -> dict[str, Any]:
     if settings.prompt():
         raise InputError(
             f"config.json has no place for the prompt {settings.prompt()!r}"
-            " before the first text; keep the model in our format, keras."
+            " that precedes the first text; keep the model in our format, "
+            "keras."
         )
     name = _ACTIVATIONS[settings.score_activation]
     return {"sentence_transformers": {"activation_fn": name}}

@@ -1,8 +1,7 @@
 """The settings that every kind has, and the settings of several kinds.
 
-The flags of keras-bert finetune come from these settings. A module named
-`settings` does not import TensorFlow, so --help and errors in flags appear at
-once.
+The flags of keras-bert finetune come from these settings. No module named
+`settings` imports TensorFlow, so --help and errors in flags appear at once.
 """
 
 import dataclasses
@@ -43,9 +42,10 @@ class KindSettings(CheckedSettings):
         return getattr(self, "window_pooling", "none") != "none"
 
     def check_new_labels(self, given: Mapping[str, Any]) -> None:
-        """Raises InputError if a setting is only for the model's old labels.
+        """Raises InputError if a setting fits only the model's old labels.
 
-        `given` are the settings that the training for the new labels replaces.
+        `given` contains the settings that replace the model's settings in the
+        training for new labels.
         """
 
 
@@ -88,11 +88,11 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
 
     Attributes:
         class_weights: The weights of the labels in the training loss, separated
-            by commas: for some labels, such as "yes=2.5,maybe=0.5" (the other
-            labels weigh 1), or one number for each label. A dict from labels to
-            numbers becomes such a string. "balanced" gives rare labels more
-            weight, by their frequency in the training set. With "", all labels
-            weigh 1.
+            by commas: one number for each label, or pairs for some labels, such
+            as "yes=2.5,maybe=0.5" (the other labels weigh 1). A dict that maps
+            labels to numbers becomes such a string. "balanced" gives rare
+            labels more weight, by their frequency in the training set. With "",
+            all labels weigh 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as in BERT; or mean, the mean of all tokens, which suits a
             sentence-transformers encoder. If training starts from a checkpoint
@@ -158,7 +158,7 @@ class PromptSettings(CheckedSettings):
 
     @property
     def named_prompts(self) -> dict[str, str]:
-        """The texts in `prompts`, by name."""
+        """A mapping from the names in `prompts` to their texts."""
         try:
             prompts = json.loads(self.prompts or "{}")
         except (TypeError, ValueError):
@@ -167,8 +167,8 @@ class PromptSettings(CheckedSettings):
             name and isinstance(text, str) for name, text in prompts.items()
         ):
             raise InputError(
-                f"prompts is {self.prompts!r}, but must be a JSON object of "
-                'names and texts, such as {"query": "question: "}.'
+                f"prompts is {self.prompts!r}, but must be a JSON object that "
+                'maps names to texts, such as {"query": "question: "}.'
             )
         return prompts
 
@@ -191,7 +191,8 @@ class RerankerSettings(PromptSettings, WindowSettings):
     """Settings of a reranker task.
 
     Attributes:
-        prompts: The prompts by name, as JSON: {"query": "question: "}.
+        prompts: A JSON object that maps names to prompts, such as
+            {"query": "question: "}.
         default_prompt_name: The name of the prompt before the first text; empty
             for no prompt.
         score_activation: The function that turns the network's output into a
@@ -208,19 +209,19 @@ class TokenClassificationSettings(LabelSmoothingSettings):
     """Settings of a token classification task.
 
     Attributes:
-        entity_grouping: How entities are found and scored. words joins the
-            labels of words, and takes their lowest score. first and simple are
-            transformers' strategies, and take the mean score: first joins the
-            labels of words; simple joins the labels of tokens, so an entity may
-            end inside a word.
+        entity_grouping: How entities are found and scored. "words" joins the
+            labels of words, and takes their lowest score. "first" and "simple"
+            are transformers' strategies, and take the mean score: "first" joins
+            the labels of words; "simple" joins the labels of tokens, so an
+            entity may end inside a word.
         crf: Whether the labels of a text are chosen together, with a score for
             each pair of neighboring labels (a linear-chain CRF).
         inner_punctuation: The characters that do not end a word if no space is
-            beside them, such as - in Jean-Luc; by default, the punctuation
+            beside them, such as "-" in "Jean-Luc"; by default, the punctuation
             inside the words of the training set.
     """
 
-    # A window has room for two tokens besides [CLS] and [SEP].
+    # A window needs room for two tokens besides [CLS] and [SEP].
     max_seq_length: int = setting(128, minimum=4)
     entity_grouping: str = setting(
         "words", choices=("words", "first", "simple")
@@ -233,7 +234,8 @@ class TokenClassificationSettings(LabelSmoothingSettings):
         if self.crf and self.label_smoothing:
             raise InputError(
                 f"label_smoothing is {self.label_smoothing}, but the loss of a "
-                "CRF cannot be smoothed; set it to 0, or crf to False."
+                "CRF cannot be smoothed; set label_smoothing to 0, or crf to "
+                "False."
             )
 
 

@@ -20,12 +20,12 @@ class Signature(NamedTuple):
         function: A function of tensors that returns a dict of tensors. Outputs
             such as "entities.type" and "entities.text" [B, E] are the fields of
             a list of objects for each row, padded with "" or 0.
-        inputs: The specifications of the function's arguments, with their
+        inputs: The specifications of the function's arguments, including their
             names.
         by_label: The outputs whose last axis has an entry for each label.
         method: The name of the TensorFlow Serving API that calls the function.
             If this is Classify or Regress, the SavedModel's function takes
-            serialized tf.Examples with the inputs.
+            serialized tf.Examples that contain the inputs.
 
     Example:
         >>> kind = keras_bert.load_finetuned("finetuned").kind

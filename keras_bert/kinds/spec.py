@@ -63,7 +63,7 @@ def has_spec(checkpoint: Checkpoint) -> bool:
 def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
     """Returns the spec of a model for which `has_spec` is true.
 
-    The spec is in `task.json`, or follows from the files of another library.
+    The spec is read from `task.json` or from the files of another library.
 
     Raises InputError if the model has something that this package does not
     have.
@@ -119,7 +119,7 @@ def settings_of(
         if spec.kind != kind.name:
             raise InputError(
                 f"{checkpoint.folder} is a model of the kind {spec.kind}; give "
-                f"one of the kind {kind.name}, or a pre-trained model."
+                f"a model of the kind {kind.name}, or a pre-trained model."
             )
         values = {**dataclasses.asdict(spec.settings), **values}
     else:
@@ -154,8 +154,8 @@ def read_task_file(file: Path) -> dict[str, Any]:
         if not isinstance(values.get(name), _TASK_TYPES.get(name, ())):
             raise InputError(
                 f"{file} has {name} {values.get(name)!r:.80}, but must have a "
-                "kind, settings, and lists of names as text_fields, labels "
-                "and metrics; copy it again."
+                "kind, settings, and the lists text_fields, labels and "
+                "metrics; copy the file again."
             )
     lists = {name: x for name, x in values.items() if isinstance(x, list)}
     return values | {name: tuple(map(str, x)) for name, x in lists.items()}
@@ -169,7 +169,7 @@ def spec_to_json(spec: TaskSpec) -> str:
 def build_kind(
     spec: TaskSpec, tokenizer: BertTokenizer, bert_config: BertConfig
 ) -> Kind:
-    """Returns an instance of a task's kind, for its tokenizer and network.
+    """Returns an instance of a task's kind, for a tokenizer and a network.
 
     Raises InputError if the task does not fit its kind or the network.
     """

@@ -55,7 +55,7 @@ class TextKind(Kind):
             raise InputError(
                 f"window_pooling is {settings.window_pooling}, but windows are "
                 f"cut from one text and this task has the text_fields "
-                f"{', '.join(fields)}; set it to none."
+                f"{', '.join(fields)}; set window_pooling to none."
             )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:
@@ -76,9 +76,9 @@ class TextKind(Kind):
             is_id = gold.dtype.kind in "iu"
             if is_id and gold.min() < 0:  # it would not be learned
                 raise InputError(
-                    f"The gold of the kind {self.name} has {gold.min()}, but "
-                    "whole numbers are label ids, which begin at 0; return "
-                    "floats."
+                    f"The method gold of the kind {self.name} returned "
+                    f"{gold.min()}, but integers are label ids, which begin "
+                    "at 0; return floats if the labels are numbers."
                 )
             labels[output] = tf.constant(
                 gold, tf.int32 if is_id else tf.float32

@@ -91,14 +91,23 @@ def test_weights_by_label(text, expected):
     ("settings", "message"),
     [
         ({"class_weights": "ye=2"}, "each of the labels no, yes, a=b"),
-        ({"class_weights": "yes=0"}, "class_weights is 'yes=0'; give balanced"),
-        ({"class_weights": "yes=2,yes=3"}, "or label=number for some of"),
-        ({"class_weights": "yes=2,3,1"}, "one for each of the labels"),
+        (
+            {"class_weights": "yes=0"},
+            "class_weights is 'yes=0'; give 'balanced'",
+        ),
+        (
+            {"class_weights": "yes=2,yes=3"},
+            "a pair such as 'no=2.5' for some of",
+        ),
+        (
+            {"class_weights": "yes=2,3,1"},
+            "one number for each of the labels",
+        ),
         ({"class_weights": "yes=-2"}, "numbers above 0"),
         ({"class_weights": "yes=nan"}, "numbers above 0"),
         ({"class_weights": "yes=inf"}, "numbers above 0"),
         ({"class_weights": "yes=high"}, "numbers above 0"),
-        ({"class_weights": "2"}, "one for each of the labels"),
+        ({"class_weights": "2"}, "one number for each of the labels"),
         ({"label_smoothing": 1.0}, "label_smoothing is 1.0, but must be below"),
         ({"label_smoothing": -0.1}, "is -0.1, but must be at least 0"),
     ],

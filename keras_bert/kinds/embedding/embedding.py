@@ -188,7 +188,7 @@ class Embedding(Kind):
         return [{name: value} for value in values.tolist()]
 
     def gold(self, rows: Sequence[Row]) -> Values:
-        """Returns the label of each row; None for a row without one.
+        """Returns the label of each row; None for a row without a label.
 
         Raises InputError if the rows do not fit the metrics of the task.
         """
@@ -319,8 +319,8 @@ def _vectors(rows: Sequence[Row]) -> np.ndarray:
         if vectors and len(vector) != len(vectors[0]):
             raise InputError(
                 f"The label of example {number} has {len(vector)} numbers, but "
-                f"the labels before it have {len(vectors[0])}; give vectors of "
-                "one model."
+                f"the labels before it have {len(vectors[0])}; give vectors "
+                "from a single model."
             )
         vectors.append(vector)
     return np.stack(vectors)

@@ -2,9 +2,9 @@
 
 All losses compare vectors by their cosine. `embeddings` are [B, C, H]: B
 examples of C texts each, which are an anchor, its positive and any number of
-negatives. If `sizes` are given, the loss is computed on the first n numbers of
-the vectors for each size n, and these losses are added (Kusupati et al. 2022,
-arXiv 2205.13147, equation 1 with all weights 1).
+negatives. If `sizes` are given, a loss is computed for each size n, on the
+first n numbers of the vectors, and the losses of all sizes are added (Kusupati
+et al. 2022, arXiv 2205.13147, equation 1 with all weights 1).
 """
 
 import functools
@@ -25,7 +25,7 @@ _NEVER = -1e9
 
 
 def objective(settings: EmbeddingSettings) -> Objective:
-    """Returns the objective for the settings' loss, summed over all sizes."""
+    """Returns the objective for the settings' loss, added up over all sizes."""
     if settings.loss == "vector":
         return Objective(vector)
     if settings.loss == "triplet":
@@ -70,10 +70,10 @@ def multiple_negatives(
     arXiv 1705.00652, section 4), averaged over the anchors. The candidates are
     the positives and the negatives of all rows.
 
-    `labels` [B, C] are ids of the texts, equal for equal texts. Other than a
-    row's own positive, a candidate is left out if its text is the row's anchor,
-    or the positive of any row with the same anchor. `weights` [B, C] are 0 for
-    rows that do not count.
+    `labels` [B, C] are ids of the texts, equal for equal texts. A row leaves
+    out each candidate whose text is the row's anchor, or the positive of any
+    row with the same anchor; the row's own positive always stays. `weights`
+    [B, C] are 0 for rows that do not count.
     """
     anchors, positives = labels[:, 0], labels[:, 1]
     candidates = tf.reshape(labels[:, 1:], [-1])  # [M], M = B * (C - 1)
@@ -177,7 +177,8 @@ class RowFormat(NamedTuple):
     """What all rows of a data set have in common.
 
     Attributes:
-        fields: The text fields of the rows: the first fields of the task.
+        fields: The text fields of the rows: all text fields of the task, or the
+            first of them.
         has_label: Whether the rows have a label, a number or a vector.
     """
 
@@ -190,7 +191,14 @@ class RowFormat(NamedTuple):
 
 
 class RowRequirements(NamedTuple):
-    """The row formats that a loss or a metric takes; `words` describes them."""
+    """The row formats that a loss or a metric takes.
+
+    Attributes:
+        words: A description of these formats, for messages.
+        num_texts: The numbers of texts that a row may have.
+        has_label: Whether the rows must have labels; otherwise, they must have
+            none.
+    """
 
     words: str
     num_texts: range
@@ -236,11 +244,11 @@ REQUIREMENTS = {
 def check_rows(
     rows: Sequence[Row], text_fields: tuple[str, ...], *, labeled: bool
 ) -> RowFormat:
-    """Returns the format that all rows share; there must be a row.
+    """Returns the format that all rows share; there must be at least one row.
 
-    If the rows are not `labeled`, labels in them are ignored. Raises InputError
-    if a text is wrong, if a row has a text field but lacks an earlier one, or
-    if the rows differ in format.
+    If the rows are not `labeled`, their labels are ignored. Raises InputError
+    if a text is wrong, if a row has a text field but lacks an earlier text
+    field, or if the rows differ in format.
     """
     first: tuple[int, RowFormat] | None = None
     for number, row in numbered(rows):
@@ -249,8 +257,8 @@ def check_rows(
             missing = next(field for field in text_fields if field not in row)
             raise InputError(
                 f"Example {number} has no field {missing!r}, only "
-                f"{', '.join(row)}; of the text_fields "
-                f"{', '.join(text_fields)}, only the last may be left out."
+                f"{', '.join(row)}; a row may leave out only the last of the "
+                f"text_fields {', '.join(text_fields)}."
             )
         row_format = RowFormat(fields, labeled and "label" in row)
         first = first or (number, row_format)

@@ -73,8 +73,9 @@ def read_settings(config: HubConfig, bert_config: BertConfig) -> dict[str, Any]:
         read_known(more[-1], _INPUT_AND_OUTPUT)
     if size := values["truncate_dim"]:
         raise InputError(
-            f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
-            f"there, and give dimensions={size!r} to load_embedder."
+            f"{file} truncates the vectors: it has truncate_dim {size!r}; "
+            "remove truncate_dim from the file, and give "
+            f"dimensions={size!r} to load_embedder."
         )
     settings = EmbeddingSettings(
         max_seq_length=config.max_seq_length(bert_config, "feature-extraction"),
@@ -93,8 +94,8 @@ def module_files(
 ) -> dict[str, str]:
     """Returns the text of the files to write beside the weights, by name.
 
-    Every sentence-transformers release reads these files. Raises InputError for
-    a pooling that the library does not have, and for windows.
+    Every sentence-transformers release can read these files. Raises InputError
+    for a pooling that sentence-transformers does not have, and for windows.
     """
     if settings.pooling not in _POOLINGS or settings.in_windows:
         raise InputError(
@@ -147,8 +148,8 @@ def _pooling(file: Path) -> str:
     values = read_known(file, _POOLING, is_needed=True)
     if not values["include_prompt"]:
         raise InputError(
-            f"{file} has include_prompt false: its pooling leaves out the "
-            "tokens of the prompt, which this package does not do; choose "
+            f"{file} has include_prompt false, so its pooling must leave out "
+            "the tokens of the prompt, but this package cannot do so; choose "
             "another model."
         )
     flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
@@ -164,7 +165,7 @@ def _pooling(file: Path) -> str:
 
 
 def _dense(file: Path) -> str:
-    """Returns the setting `dense` for a Dense module, such as 512:tanh."""
+    """Returns a module's entry in the setting `dense`, such as "512:tanh"."""
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
     known = {
         "in_features": None,

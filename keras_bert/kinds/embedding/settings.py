@@ -16,9 +16,9 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
     """Settings of an embedding task.
 
     If a text is read in windows, `pooling` and `dense` make a vector from each
-    window. The vector of the text is the mean or the maximum of these, as
-    `window_pooling` says. With `normalize`, the vector of the text is then
-    scaled to the length 1.
+    window. The vector of the text is the mean or the maximum of the windows'
+    vectors, as `window_pooling` says. With `normalize`, the vector of the text
+    is then scaled to the length 1.
 
     Attributes:
         pooling: How the vector of a text is made: mean or max of all its
@@ -29,7 +29,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
         normalize: Whether to scale all vectors to the length 1.
         similarity: The similarity of two vectors: cosine, or dot for their
             dot product. Training compares cosines.
-        prompts: The prompts, by the names of their roles, as JSON:
+        prompts: A JSON object that maps the names of roles to prompts, such as
             {"query": "question: ", "document": "answer: "}.
         default_prompt_name: The name of the prompt that precedes a text if no
             other prompt is named, as in training; empty for no prompt.
@@ -38,13 +38,14 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
             with a number as their label; triplet for a text, a positive and
             negatives; vector for a text with a vector as its label, such as the
             vector that a larger model gives it.
-        scale: The factor by which multiple_negatives and cosent multiply the
-            cosines.
-        margin: The margin of the loss triplet: the cosine of the positive must
+        scale: The factor by which the losses multiple_negatives and cosent
+            multiply the cosines.
+        margin: The margin of the triplet loss: the cosine of the positive must
             exceed the cosine of each negative by this number.
         dimensions: The sizes to which the vectors can be cut (Matryoshka), such
             as 384,256,128; the loss is the sum of the losses of all sizes.
-            Empty for whole vectors only. It must be empty for the loss vector.
+            Empty for whole vectors only. It must be empty for the loss
+            "vector".
 
     Example:
         >>> keras_bert.kinds.EmbeddingSettings(dimensions="6,12").sizes

@@ -15,7 +15,7 @@ from keras_bert.kinds.span.windows import SPACES, Windows
 
 # A Python float would be float32 in a graph.
 _IMPOSSIBLE = np.float64("-inf")
-# Several values of the same items, each [B, (items)].
+# Several columns with a value for each of the same items, all [B, (items)].
 Columns = list[tf.RaggedTensor]
 # A run of white space in an answer becomes one space.
 _SPACES = f"[{SPACES}]+"
@@ -47,7 +47,7 @@ class Decoder:
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Like `answers`, but in a graph, for strings [B], without n-best."""
+        """Like `answers`, but in a graph, for strings [B], without `nbest`."""
         best = self._choose(contexts, *self._rank(tf.size(contexts, tf.int64)))
         for name in ("score", "null_odds"):
             best[name] = tf.cast(best[name], tf.float32)
@@ -229,7 +229,7 @@ def _n_best(
     if settings.answers_may_be_missing:
         rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
         n_best.insert(rank, ("", null))
-        # An empty answer that is worse than all others is added to them.
+        # "No answer" stays even if `n_best_size` answers are better.
         n_best = n_best[: max(settings.n_best_size, rank + 1)]
     elif not n_best:
         n_best = [("", null)]

@@ -190,8 +190,8 @@ class Span(Kind):
         """Writes the files that run_squad.py in google-research/bert writes.
 
         These are `predictions.json`, `nbest_predictions.json` and, for SQuAD
-        2.0, `null_odds.json`. The official evaluation takes the first and the
-        last of these.
+        2.0, `null_odds.json`. The official evaluation takes `predictions.json`
+        and `null_odds.json`.
         """
         files = {"predictions": "answer", "nbest_predictions": "nbest"}
         if self.spec.settings.answers_may_be_missing:

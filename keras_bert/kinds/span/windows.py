@@ -126,7 +126,7 @@ def label_windows(
     The answer is the first answer of the window's row. Both are 0, the position
     of [CLS], if there is no answer, or if the window does not contain all of
     it. Both are `IGNORED` in all windows of a row whose context does not have
-    the answer at its `answer_start`; the log counts such rows.
+    the answer at its `answer_start`; the log says how many such rows there are.
     """
     names = ("input_ids", "starts", "ends", "context_tokens", "is_max_context")
     flat = {name: getattr(windows, name).flat_values.numpy() for name in names}

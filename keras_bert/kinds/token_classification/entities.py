@@ -24,7 +24,7 @@ class Entities(NamedTuple):
         types: The types, such as "PER".
         first_words, last_words: The indices of the entity's first and last word
             in the text, int64.
-        scores: The score of the least certain word, or the mean score, float32.
+        scores: The lowest or the mean score of the entity's words, float32.
     """
 
     types: tf.RaggedTensor
@@ -41,16 +41,17 @@ def find_entities(
 ) -> Entities:
     """Returns the entities that the script conlleval finds in labels of words.
 
-    Prefixes may be wrong. An entity begins at B- or S-; after E- or S-; and at
-    any label that follows O or a label of another type. A label without a
-    prefix counts as an I- of the type that it names.
+    Sequences of labels that break the rules of their scheme are tolerated. A
+    new entity begins at each B- or S- label, at a label that follows an E- or
+    S- label, and at a label that follows O or a label of another type. A label
+    without a prefix, such as "PER", is read as "I-PER".
 
     Args:
         label_ids: The ids of the labels, [B, (words)].
         scores: The probabilities of the labels, [B, (words)].
         labels: The names of the labels, such as "O" and "B-PER".
         mean_score: Whether the score of an entity is the mean of its words'
-            scores instead of the lowest.
+            scores instead of their lowest score.
     """
     tags = split_tags(labels)
     places, types = zip(*(tags[name] for name in labels), strict=True)
@@ -86,12 +87,13 @@ def find_entities(
 
 
 def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Returns the position in the entity, and the type, for each label.
+    """Returns a mapping from labels to their positions in an entity and types.
 
-    B begins an entity, E ends it, S does both and I neither. B- and I- always
-    mean this. The other prefixes of IOE, IOBES, BILOU and BMES, and bare tags
-    such as B and I, whose type is "_", mean this only if all labels but O have
-    such a prefix. The type of O is "".
+    The position is "B" if the label begins an entity, "E" if it ends one, "S"
+    if it does both and "I" if it does neither. The prefixes B- and I- always
+    count as such. The other prefixes of IOE, IOBES, BILOU and BMES, and bare
+    tags such as B and I, count only if all labels but O have a prefix of these
+    schemes. The type of a bare tag is "_", and the type of O is "".
     """
     tags = [label for label in labels if label != "O"]
     prefixes = {tag.partition("-")[0] for tag in tags}
@@ -108,7 +110,7 @@ def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def warn_of_types(labels: Sequence[str]) -> None:
-    """Warns if labels that count as types are numbers, or look misspelt."""
+    """Warns if all labels are numbers, or if entity types look misspelt."""
     if all(label.isdecimal() for label in labels):
         logging.warning(
             "The labels are numbers, so each word counts as an entity; give "

@@ -64,7 +64,7 @@ def _soft_crf_loss(
 
 
 class TokenClassification(Kind):
-    """Answers with `tags`, a label for each word, `scores` and `entities`.
+    """Answers with `tags` (a label for each word), `scores` and `entities`.
 
     The scores are the probabilities of the tags. An entity has `type`, `text`,
     `score` (the probability of its least certain tag; see the setting
@@ -72,17 +72,17 @@ class TokenClassification(Kind):
     word after the entity.
 
     With the setting `crf`, the tags of a text are the most probable sequence of
-    tags. A score is the marginal probability of the tag: the sum over all
-    sequences of tags that have this tag at the word.
+    tags. A score is the marginal probability of the tag: the sum of the
+    probabilities of all sequences of tags that have this tag at the word.
 
     The label of a word is learned and predicted at its first token. A word that
     would be several words in a text, such as "U.S.", is learned at the first
     token of each part. The later parts get I- instead of B-, so that a text has
     the same entities as the list of its words. A text longer than
     `max_seq_length` is read in windows that overlap by half of their tokens;
-    each word is learned and predicted in one of them. In training, a CRF takes
-    the words of a window for a sequence of its own; to predict, it chooses the
-    tags of all words of the text together.
+    each word is learned and predicted in one of the windows. In training, a CRF
+    treats the words of each window as a separate sequence; in prediction, it
+    chooses the tags of all words of the text together.
 
     A row without a label may have a `text` instead of the words. The text is
     split at white space and around punctuation, except for the
@@ -120,18 +120,19 @@ class TokenClassification(Kind):
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         warn_of_types(spec.labels)
-        # The labels in IOBES, whatever their own scheme is.
+        # Each label -> its tag in the scheme IOBES.
         self._plain_tags = {
             label: f"{place}-{type_}" if type_ else label
             for label, (place, type_) in split_tags(spec.labels).items()
         }
-        # The label id of a word's later parts, by the label id of its first
-        # part; no part follows E- and S-.
+        # The label id of a word's first part -> the label id of its later
+        # parts. E- and S- end an entity, so their later parts are ignored.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {x: i for i, x in enumerate(tags) if x[:2] not in ("E-", "S-")}
         inside = [tag.replace("B-", "I-", 1) for tag in tags]
         self._inside_ids = np.array([ids.get(x, IGNORED) for x in inside])
-        # The number of rows before the logits in the network's output.
+        # The network's output has this many rows of transitions before the
+        # logits.
         self._num_transitions = 0
         if spec.settings.crf:
             self._num_transitions = len(spec.labels)
@@ -312,12 +313,16 @@ class TokenClassification(Kind):
     def _choose(
         self, words: tf.RaggedTensor, transitions: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns label ids and scores [W], from logits [B, (words), L]."""
+        """Returns the label ids and the scores of all W words, both [W].
+
+        `words` are the logits of the words of B texts, [B, (words), L].
+        """
         if not self.spec.settings.crf:
             scores = tf.nn.softmax(words.values)
             label_ids = tf.argmax(words.values, axis=-1)
             return label_ids, tf.reduce_max(scores, axis=-1)
-        # One more token than the longest text, because a loop must have a step.
+        # One more token than in the longest text, because a loop needs at least
+        # one step.
         logits = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0]])
         is_word = tf.sequence_mask(words.row_lengths(), tf.shape(logits)[1])
         label_ids = viterbi(logits, is_word, transitions)

@@ -18,8 +18,8 @@ class WordStarts:
 
     With "simple", each token begins a word. With "first", a word begins at a
     BERT piece without ##, or at a piece of another tokenizer with the mark for
-    a space. With "words", a word also begins at a punctuation mark and after
-    it; with a BERT tokenizer, "first" begins words there too.
+    a space. With "words", a word also begins at each punctuation mark and after
+    each punctuation mark; with a BERT tokenizer, this is so with "first" too.
 
     Two words of a text count as one if a character of `inner_punctuation`,
     without spaces around it, is between them. With "simple", no words are
@@ -141,7 +141,7 @@ class Tokens:
         """
         if self.offsets is None:
             return entities.first_words, entities.last_words + 1
-        # Words, and then tokens, are numbered through all texts.
+        # The indices of words, and then of tokens, run through all texts.
         firsts = self.words.values
         shift = self.words.row_starts()[:, None]
         num_tokens = tf.size(self.begins_word.values)
@@ -155,7 +155,11 @@ class Tokens:
 
 
 def _is_mark(text: str) -> bool:
-    """Returns whether a character is punctuation or ends a line."""
+    """Returns whether a character is a mark, which is a word of its own.
+
+    The marks are Unicode's punctuation, and all ASCII characters except
+    letters, digits and the space.
+    """
     is_ascii = text.isascii() and not text.isalnum() and text not in ("", " ")
     return is_ascii or unicodedata.category(text or " ")[0] == "P"
 
@@ -177,7 +181,7 @@ def _without_spaces(
 
 
 class WordWindows(NamedTuple):
-    """N windows; the windows of a text follow each other.
+    """N windows; all windows of a text are adjacent.
 
     Attributes:
         input_ids: The token ids from [CLS] to [SEP], int32 [N, (tokens)].

@@ -253,7 +253,7 @@ REFUSED = {
         ({"prompts": ["query: "]}, "prompts is .* but must be a string"),
         (
             {"prompts": {"query": None}},
-            "prompts is .* but must be a JSON object of names and texts",
+            "prompts is .* but must be a JSON object that maps names to texts",
         ),
         (
             {"similarity_fn_name": "euclidean"},
@@ -261,7 +261,8 @@ REFUSED = {
         ),
         (
             {"truncate_dim": 5},
-            "has truncate_dim 5; remove it there, and give dimensions=5 to lo",
+            "has truncate_dim 5; remove truncate_dim from the file, and give "
+            "dimensions=5 to lo",
         ),
         (
             {"model_type": "CrossEncoder"},
