@@ -34,7 +34,7 @@ def check_adaptation(
     if not checkpoint:
         raise InputError(
             "lora_rank trains adapters of a pre-trained model, but there is no "
-            "checkpoint; give one, or leave lora_rank out."
+            "checkpoint; give a checkpoint, or leave out lora_rank."
         )
     check_lora(bert_config, config.lora_rank, config.lora_targets)
 
@@ -55,7 +55,7 @@ def adapt(model: keras.Model, config: AdaptationConfig) -> None:
 def learning_rate_factors(
     config: AdaptationConfig, num_layers: int
 ) -> dict[str, float]:
-    """Returns learning rate factors by path pattern; {} if all are 1."""
+    """Returns learning-rate factors by path pattern; {} if all are 1."""
     factors = {_LOWEST: config.layer_decay ** (num_layers + 1)}
     for i in range(num_layers):
         factors[f"^layer_{i}/"] = config.layer_decay ** (num_layers - i)

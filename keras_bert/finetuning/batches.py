@@ -30,14 +30,14 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Returns shuffled batches, each of examples of similar length.
 
-    An epoch has all examples. The batches before `first_batch` are not read.
-    The dataset has only the `share` of the rows of each batch. They are as wide
-    as if they were padded together with the other rows.
+    Each epoch contains all examples. The batches before `first_batch` are not
+    read. The dataset contains only the rows of each batch that belong to
+    `share`, padded to the width of the whole batch.
 
     Without `by_length`, a batch has examples of all lengths, and more padding.
 
-    With `static_shapes`, which a TPU needs, all batches have the same shape.
-    They are as wide as the longest example, and rows of weight 0 fill up the
+    With `static_shapes`, which a TPU needs, all batches have the same shape:
+    they are as wide as the longest example, and rows of weight 0 fill up the
     last batch of an epoch.
     """
     lengths = examples.lengths
@@ -61,7 +61,7 @@ def training_batches(
             own = share.rows(batch_size)
             rows = tf.concat([rows[own.start : own.stop], longest], axis=0)
             return _filled(examples.batch(rows), len(own))
-        # The last row is the longest row of the whole batch.
+        # The last row, the longest row of the whole batch, sets the width.
         rows = tf.concat([share.cut(rows), rows[-1:]], axis=0)
         return tf.nest.map_structure(lambda x: x[:-1], examples.batch(rows))
 

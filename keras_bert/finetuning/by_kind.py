@@ -62,11 +62,11 @@ class TextClassifier(FinetunedModel):
     ) -> keras.callbacks.History:
         """Trains on few examples, such as 8 to 64 of each label.
 
-        First, the encoder learns from pairs of texts to move texts of the same
+        First, pairs of texts teach the encoder to move texts with the same
         label close together. Then a logistic regression becomes the output
         layer (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Use a sentence
         encoder, such as all-MiniLM-L6-v2, with `pooling="mean"`. Training
-        starts from the checkpoint, whatever the model has learned since.
+        starts from the checkpoint, even if the model has been trained since.
 
         The arguments and the result are as in `fit`. Without a config, the
         encoder learns for 20 epochs, with a peak learning rate of 2e-5.

@@ -25,8 +25,8 @@ class AdaptationConfig(TrainConfig):
             adapter: query, key, value, intermediate, output (both layers of
             this name), attention/output; comma-separated.
         num_frozen_layers: The number of lowest encoder blocks that are not
-            trained. The embeddings below them are not trained either; 0 trains
-            all.
+            trained. The embeddings below these blocks are not trained either.
+            With 0, all blocks are trained.
         freeze_embeddings: Whether the embeddings stay as they are.
         head_learning_rate: The learning rate of the head; by default,
             learning_rate.
@@ -55,15 +55,15 @@ class AdaptationConfig(TrainConfig):
         if self.lora_rank and freezes:
             raise InputError(
                 "With lora_rank, all weights except the adapters and the "
-                "head are already frozen; leave num_frozen_layers and "
-                "freeze_embeddings out."
+                "head are already frozen; leave out num_frozen_layers and "
+                "freeze_embeddings."
             )
         has_targets = self.lora_targets != AdaptationConfig.lora_targets
         if not self.lora_rank and (self.lora_alpha or has_targets):
             raise InputError(
                 "lora_alpha and lora_targets are for adapters, but there are "
                 "no adapters without lora_rank; give a lora_rank, or leave "
-                "both out."
+                "out lora_alpha and lora_targets."
             )
 
 
@@ -77,7 +77,8 @@ class DistillationConfig(TrainConfig):
 
     Attributes:
         distillation_weight: The weight of the losses that compare the network
-            with the teacher, from 0 to 1; the loss of the labels has the rest.
+            with the teacher, from 0 to 1; the loss of the labels has the weight
+            1 - distillation_weight.
         distillation_temperature: The number by which the logits of both
             networks are divided before they are compared; a higher number gives
             unlikely labels more weight.
@@ -86,12 +87,13 @@ class DistillationConfig(TrainConfig):
             2 learns from layer 6. Layer 0 is the embeddings.
         relation_layer_map: Pairs as in hidden_layer_map, such as 3:12. The
             network learns the relations of the layers' queries, keys and values
-            (MiniLMv2). The widths may differ.
+            (MiniLMv2). The widths of the two networks may differ.
         score_layer_map: Pairs as in hidden_layer_map. The network learns the
             attention scores of the layers (TinyBERT); both networks must have
             the same number of heads.
         num_relation_heads: The number of heads into which the relations of both
-            networks are split; both widths must be multiples of this number.
+            networks are split; the widths of both networks must be multiples of
+            this number.
         output_weight: The factor of the losses that compare the outputs.
         hidden_weight: The factor of the losses that compare hidden states.
         relation_weight: The factor of the losses that compare relations.
@@ -121,7 +123,7 @@ class DistillationConfig(TrainConfig):
                 )
 
     def layer_map(self, part: str) -> dict[int, int]:
-        """Returns the teacher's layer for each layer of the network.
+        """Returns a mapping from layers of the network to the teacher's layers.
 
         `part` is one of LAYER_PARTS.
 
@@ -175,8 +177,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         5e-05
     """
 
-    # The fingerprint of a run has the tokenizer's settings and the encoded
-    # rows, so it changes with the tokenizer.
+    # A resumed run need not compare do_lower_case: the fingerprint of a run
+    # contains the tokenizer's settings and the encoded rows.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     do_lower_case: bool | None = None

@@ -80,7 +80,7 @@ def learn_labels(
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
     if the labels have several types, differ only in spaces, or are a matrix of
-    0s and 1s. `are_tags` is as in `with_label_names`.
+    0s and 1s. For `are_tags`, see `with_label_names`.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -196,7 +196,7 @@ def _checked_items(data: Any, text_fields: Sequence[str]) -> list:
 def _row(
     item: Any, text_fields: Sequence[str], has_pairs: bool, is_text: bool
 ) -> Any:
-    """Returns an item as a dict, or unchanged if the kind must refuse it."""
+    """Returns an item as a dict, or unchanged if the kind will refuse it."""
     item = plain(item)
     if isinstance(item, Mapping):
         return item
@@ -242,8 +242,8 @@ def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
         )
     specs = tf.nest.flatten(dataset.element_spec)
     ranks = [x.shape.rank for x in specs if x.dtype == tf.string]
-    # A label without axes belongs to one row; a vector of strings is then its
-    # texts.
+    # A label without axes belongs to one row; a vector of strings beside it is
+    # then the texts of this row.
     has_batches = all(x.shape.rank != 0 for x in specs)
     if has_batches and ranks and None not in ranks and min(ranks) >= rank:
         dataset = dataset.unbatch()
@@ -280,19 +280,19 @@ def _check_is_no_matrix(rows: Sequence[Row]) -> None:
         and all(x in (0, 1) for row in labels for x in row)
     ):
         raise InputError(
-            "The label of each row is a list of 0 and 1 of equal length; give "
+            "The labels of the rows form a matrix of 0s and 1s; give each row "
             "a list of the names of its labels, such as [name for name, is_it "
             "in zip(names, row) if is_it]."
         )
 
 
 def _leaves(label: Any, number: int) -> list[str | int]:
-    """Returns a label as a list of single labels; a label may be a list."""
+    """Returns the single labels in a label, which may be a nested list."""
     if isinstance(label, (list, tuple)):
         return [x for part in label for x in _leaves(part, number)]
     if not isinstance(label, (str, int)):  # such as None or NaN
         raise InputError(
-            f"The label of example {number} is {label!r}; give y or a column "
-            "label, of strings, integers or booleans, one for each row."
+            f"The label of example {number} is {label!r}; give y, or a column "
+            "'label', with a string, an integer or a boolean for each row."
         )
     return [label]

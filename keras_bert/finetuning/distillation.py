@@ -3,10 +3,11 @@
 The logits are compared at a temperature (Hinton et al. 2015, arXiv 1503.02531)
 and hidden states by their mean squared error (Sun et al. 2019, arXiv
 1908.09355). If the widths differ, a projection of the network's hidden states
-is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of the
-result. From the attention, the network learns the scores (Jiao et al.), or the
-relations of queries, keys and values, which need neither the same width nor the
-same heads (Wang et al. 2021, arXiv 2012.15828).
+is learned too (Jiao et al. 2020, arXiv 1909.10351); the projection is not part
+of the result. From the teacher's attention, the network learns the scores (Jiao
+et al.), or the relations of queries, keys and values. For relations, the two
+networks may differ in their width and number of heads (Wang et al. 2021, arXiv
+2012.15828).
 """
 
 import dataclasses
@@ -56,7 +57,7 @@ def check_distillation(
     bert_config: BertConfig,
     config: DistillationConfig,
 ) -> None:
-    """Raises InputError if the teacher does not fit.
+    """Raises InputError if the teacher does not fit the task and the network.
 
     Without a teacher, raises InputError if a setting needs a teacher.
     """
@@ -64,7 +65,8 @@ def check_distillation(
         for name in DistillationConfig.__annotations__:
             if getattr(config, name) != getattr(DistillationConfig, name):
                 raise InputError(
-                    f"{name} needs a teacher; give a fine-tuned model."
+                    f"{name} needs a teacher; give a fine-tuned model as the "
+                    "teacher."
                 )
         return
     checkpoint = finetuned_checkpoint(teacher)
@@ -84,8 +86,8 @@ def check_distillation(
             f"The teacher {checkpoint.folder} has a different vocabulary "
             f"from the network: it lacks {len(missing)} pieces, such as "
             f"{min(missing)!r}. Start from random weights with the teacher's "
-            "vocabulary, or from a checkpoint that has it, or a part of it "
-            "(trim-vocab)."
+            "vocabulary, or from a checkpoint whose vocabulary is the "
+            "teacher's or, after trim-vocab, a part of it."
         )
     _check_layers(bert_config, teacher_config, config)
 
@@ -249,15 +251,16 @@ def _check_outputs(
         if output.shape != expected.shape:
             raise InputError(
                 f"The teacher's {name} have the shape {output.shape}, but the "
-                f"network's have {expected.shape}; give a teacher with this "
-                "shape."
+                f"network's {name} have {expected.shape}; give a teacher whose "
+                f"{name} have this shape."
             )
 
 
 def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:
-    """Returns 1 for each row with a label, 0 for a row that fills a batch.
+    """Returns 1 for each row with a label, and 0 for each row of padding.
 
-    The result has the shape [B, 1, ...], with as many axes as `like`.
+    Rows of padding, whose weights are 0, fill up the last batch of an epoch on
+    a TPU. The result has the shape [B, 1, ...], with as many axes as `like`.
     """
     is_row = [
         tf.reduce_any(tf.reshape(w, [tf.shape(w)[0], -1]) > 0, axis=1)

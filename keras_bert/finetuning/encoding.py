@@ -155,8 +155,8 @@ def _encode(
 ) -> Path:
     """Returns the file of a chunk; writes it if it is missing or damaged.
 
-    Without a key, the file is always written. Its name is then a hash of its
-    content, so that other runs may share the folder.
+    Without a key, the file is always written. The name of the file is then a
+    hash of its content, so that other runs may share the folder.
     """
     if key is None:
         content = _to_bytes(_labeled(kind, rows))
@@ -168,7 +168,7 @@ def _encode(
     path = folder / f"{digest.hexdigest()[:32]}.examples"
     if read_arrays(path) is None:
         if path.exists():
-            logging.warning("%s is damaged, so it is made again.", path)
+            logging.warning("%s is damaged, so it is written again.", path)
         write_examples(path, _labeled(kind, rows))
     return path
 

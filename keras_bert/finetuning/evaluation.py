@@ -71,11 +71,12 @@ class Predictor:
     def __call__(
         self, dataset: tf.data.Dataset, order: np.ndarray
     ) -> tuple[dict[str, list[np.ndarray]], float | None]:
-        """Returns a list of arrays by output, one per example, and the loss.
+        """Returns the outputs of all examples, by name, and the loss.
 
-        The arguments are what `evaluation_batches` returns; the lists are in
-        the order of the examples. Outputs with an axis of tokens are as long as
-        the padded batch of the example. The loss is None without labels.
+        The arguments are the results of `evaluation_batches`. Each output is a
+        list with an array for each example, in the order of the examples.
+        Arrays with an axis of tokens are as long as the padded batch of the
+        example. The loss is None without labels.
         """
         outputs: dict[str, list] = {
             name: [None] * len(order) for name in self.model.output

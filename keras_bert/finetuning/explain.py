@@ -17,9 +17,9 @@ from keras_bert.kinds.text_kind import TextKind, text_preprocessor
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
 
-# The numbers of steps from a text of [MASK] to the whole text. The first number
-# is enough for most networks; the next numbers are tried while the sum of the
-# attributions is off by more than the tolerance.
+# The numbers of steps to try from a text of [MASK] to the whole text. The first
+# number is enough for most networks; a larger number is tried if the error of
+# the sum of the attributions exceeds the tolerance.
 _NUM_STEPS = 64, 256, 1024
 _STEPS_AT_ONCE = 64
 _TOLERANCE = 0.01
@@ -212,9 +212,9 @@ def _integrate(
     mask_id: int,
     score: Callable[[tf.Tensor], tf.Tensor],
 ) -> tuple[list[float], list[float]]:
-    """Returns the attribution at each position, and the two scores.
+    """Returns the attributions at the positions `places`, and two scores.
 
-    The scores are of the text of [MASK] and of the whole text.
+    The scores are those of the text of [MASK] and of the whole text.
     """
     embed = model.get_layer("embeddings")
     rest = keras.Model(

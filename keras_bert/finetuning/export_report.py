@@ -31,7 +31,10 @@ def export_with_report(
     evaluation: Evaluation | None,
     calibration: Sequence[Row],
 ) -> Path:
-    """Returns the folder of a new version; see `FinetunedModel.export`."""
+    """Exports a new version, and returns its folder.
+
+    For the arguments and the report, see `FinetunedModel.export`.
+    """
 
     def network_of(config: ExportConfig) -> keras.Model:
         if (config.format, config.precision) == ("saved_model", "bfloat16"):
@@ -52,7 +55,7 @@ def export_with_report(
     needs_report = evaluation or config != ExportConfig()
     measured, version = None, None
     if config.format == "auto":
-        # All versions of a model have one format.
+        # All versions of a model have the same format.
         earlier = next(iter(find_versions(export_dir).values()), None)
         if earlier is None:
             version, measured = export_fastest(

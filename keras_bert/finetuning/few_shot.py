@@ -38,8 +38,8 @@ def contrast_and_solve(
 ) -> tuple[keras.Model, Mapping[str, Any], keras.callbacks.History]:
     """Returns a few-shot classifier, facts about its training, and the history.
 
-    The encoder is trained on pairs of rows; then a regression becomes the
-    output layer. This is SetFit (Tunstall et al. 2022, arXiv 2209.11055,
+    The encoder is trained on pairs of rows; then a logistic regression becomes
+    the output layer. This is SetFit (Tunstall et al. 2022, arXiv 2209.11055,
     section 3) with two changes: the pairs are all pairs of a batch, so that
     each text is encoded once for many pairs, and the output layer is part of
     the network.
@@ -62,19 +62,19 @@ def contrast_and_solve(
         )
     if len({row["label"] for row in rows}) < len(kind.spec.labels):
         raise InputError(
-            "A label has no example; give few-shot training examples of each "
+            "A label has no example; few-shot training needs examples of each "
             f"of the labels {', '.join(kind.spec.labels)}."
         )
     if settings.label_smoothing:
         raise InputError(
             "Few-shot training cannot smooth the labels, but label_smoothing "
-            f"is {settings.label_smoothing}; leave it out."
+            f"is {settings.label_smoothing}; leave out label_smoothing."
         )
     heads = Checkpoint.of(start.checkpoint).heads
     if settings.pooling == "pooled" and "pooler" not in heads:
         logging.warning(
             "Few-shot training begins with an untrained pooler, and a few "
-            "texts are too little to train it; give pooling='mean'."
+            "texts are not enough to train a pooler; give pooling='mean'."
         )
     settings = dataclasses.replace(settings, class_weights="")
     spec = dataclasses.replace(kind.spec, settings=settings)

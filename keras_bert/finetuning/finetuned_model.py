@@ -63,7 +63,7 @@ class FinetunedModel:
     with two texts, as a list of tuples or a tuple of two columns. They also
     take rows with named fields: a list of dicts, a dict of lists, a DataFrame,
     or a data set from the library `datasets`. Such rows may contain their
-    labels, as `label`. So does a `tf.data.Dataset` of (text, label).
+    labels, as `label`. The elements of a `tf.data.Dataset` are (text, label).
 
     Class attributes:
         kind_class: The kind of the models that `from_pretrained` makes.
@@ -287,7 +287,8 @@ class FinetunedModel:
             if self._model is not None and config.lora_rank:
                 raise InputError(
                     "Adapters with an output_dir need a base model that is a "
-                    "folder; save the model, and fit from_pretrained(folder)."
+                    "folder; save the model, load the folder with "
+                    "from_pretrained, and call fit of the loaded model."
                 )
         with tempfile.TemporaryDirectory(prefix="keras_bert-") as temporary:
             folder = to_path(output_dir or temporary)
@@ -336,7 +337,7 @@ class FinetunedModel:
         *,
         top_k: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Returns documents by their score with a query, best first.
+        """Returns documents sorted by their score with a query, best first.
 
         Each result is a dict with the `index` in `documents`, the `score` and
         the `document`. Without `top_k`, all documents are returned.
@@ -349,7 +350,7 @@ class FinetunedModel:
             raise InputError(
                 f"A model of the kind {self.kind.name} with the texts "
                 f"{', '.join(fields)} has no score for a query and a document; "
-                "give a reranker, or compare vectors with load_embedder."
+                "use a reranker, or compare vectors from load_embedder."
             )
         check_text(query, "The query")
         documents = check_text_list(documents, "documents")
@@ -397,17 +398,17 @@ class FinetunedModel:
         By default, this is a SavedModel that takes strings; see
         `export_finetuned`. For another format or precision, or with labeled
         `rows`, a report such as `export_dir/1.report.json` is written beside
-        the folder. The report has the config, the size of all files (`bytes`)
-        and, with rows, the `metrics` on these rows, each as a pair: this
-        model's and the exported model's. With the format auto, the report has
-        the `measured_ms` of all formats. But if the folder has earlier
-        versions, their format is used and nothing is measured.
+        the folder. The report contains the config, the size of all files
+        (`bytes`) and, with rows, the `metrics` on these rows, each as a pair:
+        this model's and the exported model's. With the format "auto", the
+        report also contains the `measured_ms` of all formats. But if the folder
+        already has versions, their format is used and nothing is measured.
 
         For OpenVINO's int8, give about 300 training texts without labels as
         `calibration`. They show how large the inputs of each layer become.
         Returns the version's folder.
         """
-        # The rows are read before anything is written, because one may be
+        # The rows are read before anything is written, because a row may be
         # wrong.
         evaluation = None
         if rows is not None:

@@ -79,13 +79,14 @@ def changed_spec(
     if len({"label", *fields}) <= len(fields):
         raise InputError(
             f"The text_fields are {fields}; all names must differ, and none "
-            "may be label."
+            "may be 'label'."
         )
     new = changes.get("labels", spec.labels)
     if spec.labels and len(new) != len(spec.labels):
         raise InputError(
             f"The labels are {new}, but the model has {len(spec.labels)}: "
-            f"{spec.labels}; give one for each of these, in this order."
+            f"{spec.labels}; give a name for each of these labels, in this "
+            "order."
         )
     for name, names in changes.items():
         of_model = getattr(spec, name)
@@ -108,7 +109,7 @@ def default_settings(
 ) -> dict[str, Any]:
     """Returns a kind's default settings for a network and its checkpoint.
 
-    The `given` settings need no default.
+    `given` contains the settings that are already set and need no default.
     """
     length = kind.Settings.max_seq_length
     length = min(length, bert_config.max_position_embeddings)
@@ -174,8 +175,8 @@ def sidecars(
 def read_training(folder: Path) -> dict[str, Any]:
     """Returns the values of `training.json`, and the final metrics if known.
 
-    `finetune` writes these metrics at its end, for the best checkpoint. Raises
-    InputError if a file is damaged.
+    `finetune` writes the final metrics of the best checkpoint when it ends.
+    Raises InputError if a file is damaged.
     """
     training = read_json(folder / _TRAINING, is_needed=False)
     results = folder.parent / "eval_results.json"
@@ -184,8 +185,8 @@ def read_training(folder: Path) -> dict[str, Any]:
     if not isinstance(training.get("metrics", {}), dict):
         raise InputError(
             f"{folder / _TRAINING} has metrics {training['metrics']!r:.80}, "
-            "but must have an object of names and values; copy it again, or "
-            "remove it."
+            "but `metrics` must be an object that maps names to numbers; copy "
+            "the file again, or remove the file."
         )
     return training
 
@@ -195,7 +196,7 @@ def write_model_card(
 ) -> dict[str, Any]:
     """Writes a model card; returns the facts about the model's training.
 
-    If `finetune` wrote no metrics, the card has the best checkpoint's score.
+    If `finetune` wrote no metrics, the card shows the best checkpoint's score.
     """
     training = read_training(folder)
     score = best_of(folder)["score"]

@@ -1,4 +1,4 @@
-"""A checkpoint's output layer -> the same with labels in the task's order."""
+"""A checkpoint's output layer -> the same layer with the task's label order."""
 
 import re
 
@@ -21,11 +21,11 @@ def label_places(
 ) -> list[int] | None:
     """Returns the index of each label of a kind in a checkpoint's labels.
 
-    Returns None if the checkpoint has the same labels in the same order, labels
-    without names, or no output layer for the kind, or if there will be a new
-    output layer. Names may differ in case. If one of the two has labels without
-    names, such as LABEL_0 or 0, and both have the same number of labels, the
-    labels are taken to be the same.
+    Returns None if the checkpoint has the same labels in the same order, no
+    labels, or no output layer for the kind, or if there will be a new output
+    layer. Names may differ in case. If the checkpoint or the kind has labels
+    without names, such as LABEL_0 or 0, and both have the same number of
+    labels, the labels are taken to be the same, in the same order.
 
     Raises InputError if the checkpoint has other labels.
     """
@@ -51,7 +51,7 @@ def label_places(
         f"{checkpoint.place} answers with the labels "
         f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
         "give new_head (--new_head) to train a new output layer on its "
-        "encoder, or the same names if the labels are the same."
+        "encoder or, if the labels mean the same, give them the same names."
     )
 
 

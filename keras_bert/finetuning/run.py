@@ -223,8 +223,8 @@ def _settings_to_train(
 ) -> dict[str, Any]:
     """Returns the task's settings, and defaults that suit the checkpoint.
 
-    The `given` settings need no default. A checkpoint of the task's kind passes
-    on only its kind's `inherited_settings`.
+    `given` contains the settings that need no default. A checkpoint of the
+    task's kind passes on only the `inherited_settings` of the kind.
     """
     kind = get_kind(task.kind)
     settings = dict(task.settings)
@@ -305,7 +305,7 @@ def _write_results(
         answers = public.predict(rows)
         file = output_dir / task.test_files[split]
         _write_predictions(file.with_suffix(".jsonl"), rows, answers)
-        # In the format that the GLUE server takes.
+        # The file has the format that the GLUE server takes.
         with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
             tsv.write("index\tprediction\n")
             for i, answer in enumerate(answers):

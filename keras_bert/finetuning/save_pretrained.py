@@ -67,11 +67,11 @@ def save_pretrained(
             one, or two for pairs.
         labels: The names of the labels, in the order of their ids.
         settings: Settings of the kind of task, such as `max_seq_length`. The
-            default of this setting is the kind's own default or the number of
-            the network's positions, whichever is smaller.
+            default of `max_seq_length` is the kind's own default or the number
+            of the network's positions, whichever is smaller.
         kind: The name of the kind of task, such as "reranker" for a network
-            of `build_regressor`; by default, the first kind that has this
-            output layer.
+            of `build_regressor`; by default, the first kind with the output
+            layer of the network.
 
     Raises:
         InputError: If `output_dir` exists, the network is not one of
@@ -145,9 +145,9 @@ def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:
     if not kinds:
         raise InputError(
             "The network has "
-            f"{', '.join(sorted(heads)) or 'no output layer'}, which no "
-            "known kind of task has as output; leave out text_fields, or "
-            "import the file that defines your kind."
+            f"{', '.join(sorted(heads)) or 'no output layer'}, which fits no "
+            "known kind of task; leave out text_fields, or import the file "
+            "that defines your kind."
         )
     # A kind of the user's own may be a subclass of the right kind.
     return min(kinds, key=lambda kind: len(kind.__mro__)).name
@@ -202,7 +202,7 @@ def _check_outputs(
 
 
 def _probe(name: str, rank: int, config: BertConfig) -> np.ndarray:
-    """Returns two rows or examples of a test input, with padding."""
+    """Returns a test input of two rows or examples, with padding."""
     if name in ("cls_positions", "num_windows"):
         # Each row is one sequence, and all rows are windows of one text.
         return np.full((2, *[2] * (rank - 2), 1), 2 * (name[0] == "n"), "int32")

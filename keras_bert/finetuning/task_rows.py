@@ -39,7 +39,7 @@ class TaskRows:
     def read_labeled(self, x: Any, y: Any = None) -> list[Row]:
         """Returns rows whose labels are names, if the kind has named labels.
 
-        Raises InputError if a label is not a name of the task's labels.
+        Raises InputError if a label is not one of the task's labels.
         """
         return self._with_names(self.read(x, y))
 
@@ -121,8 +121,8 @@ class TaskRows:
                 "named label; give the labels as y, or rename their column."
             )
         raise InputError(
-            f"The rows have the texts {', '.join(fields)}; say which the model "
-            "reads, in order: from_pretrained(..., "
+            f"The rows have the texts {', '.join(fields)}; say which of them "
+            "the model reads, in order: from_pretrained(..., "
             f"text_fields={fields[: numbers[-1]]!r})."
         )
 

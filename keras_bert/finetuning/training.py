@@ -47,7 +47,7 @@ from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import TrainingSetup
 
-# Each split and its rows. One split at a time is read.
+# Pairs of a split and its rows; one split at a time is read.
 HeldOut = Iterable[tuple[str, Sequence[Row]]]
 
 
@@ -207,8 +207,8 @@ def train_kind(
         if not (is_kept and best.is_dir()):
             folder.write_best(model, {"step": step, "score": None})
             best = folder.best
-        # The result has any adapters in its kernels, and computes in float32,
-        # as the saved model does when it is loaded.
+        # Like the saved model when it is loaded, the result has any adapters
+        # merged into its kernels, and computes in float32.
         if config.lora_rank or config.precision != "float32":
             with precision("float32"):
                 model = kind.build_model(start.bert_config)
@@ -237,7 +237,7 @@ def _setup(
 
     def build_model() -> keras.Model:
         model = start.initial_network(kind)
-        if not evaluations:  # then no rows tune the values for the new weights
+        if not evaluations:  # no rows to tune the values for the new weights
             kind.reset_tuned(model)
         return model
 
@@ -329,8 +329,8 @@ def _fingerprint(
 ) -> Fingerprint:
     """Returns the fingerprint of a run.
 
-    The hash of the training rows is computed after encoding, the hash of the
-    validation rows before it.
+    The hash of the training rows is computed from the encoded rows, the hash of
+    the validation rows from the rows before encoding.
     """
     spec = dataclasses.asdict(kind.spec)
     digests = {

@@ -21,7 +21,7 @@ class Selection:
         evaluate: A function that returns a model's metrics on held-out data.
         metric: The name of the metric to maximize.
         patience: The number of intervals without a better score after which the
-            run ends; 0 turns it off.
+            run ends; with 0, the run never ends early.
     """
 
     evaluate: Callable[[keras.Model], Mapping[str, float]]
@@ -48,10 +48,10 @@ def is_better(
 ) -> bool:
     """Returns whether a score is better than `best`, which is from `best_of`.
 
-    Of two equal scores, the score with the lower loss is better: the answers to
-    a few held-out rows are all right long before the training ends. NaN, such
-    as the correlation with a constant, is worse than any other score, but
-    better than no checkpoint at all.
+    Of two equal scores, the score with the lower loss is better, because all
+    answers to a few held-out rows may be correct long before the training ends.
+    NaN, such as the correlation with a constant, is worse than any other score,
+    but better than no checkpoint at all.
     """
     if math.isnan(score):
         return not best["step"]

@@ -38,10 +38,10 @@ _TRAINING_ONLY = "training_only"
 # it.
 _NOT_CHECKED = {"adapters.json"}
 
-# A function of a weight's path: whether the checkpoints of a run have the
-# weight.
+# A function of a weight's path that returns whether the checkpoints of a run
+# contain the weight.
 WeightFilter = Callable[[str], bool]
-# Variables and arrays by their names in a file of a checkpoint.
+# Variables and arrays, keyed by their names in a file of a checkpoint.
 Variables = dict[str, keras.Variable]
 Arrays = Mapping[str, np.ndarray]
 
@@ -52,15 +52,15 @@ def every_weight(path: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingState:
-    """All that changes in training.
+    """Everything that training changes.
 
     Attributes:
         network: The network that is trained.
         optimizer: The optimizer of the network.
         result: The model that the run produces; it shares the network's
             weights.
-        weight_filter: A function of a weight's path: whether checkpoints have
-            this weight of the result.
+        weight_filter: A function of a weight's path that returns whether
+            checkpoints contain this weight of the result.
     """
 
     network: keras.Model
@@ -72,7 +72,7 @@ class TrainingState:
         weights_by_path(self.network)  # fails before the training, not after it
 
     def variables(self) -> dict[str, Variables]:
-        """Returns the variables of each file of a checkpoint, by name."""
+        """Returns the variables of each file of a checkpoint, by file name."""
         paths = weights_by_path(self.result)
         return {
             _WEIGHTS: _weights(self.result, self.weight_filter),
@@ -86,7 +86,7 @@ class TrainingState:
         }
 
     def _optimizer_variables(self) -> Variables:
-        # The class distinguishes optimizers whose variables have equal shapes.
+        # The name distinguishes optimizers whose variables have equal shapes.
         name = type(self.optimizer).__name__
         return _numbered(name, self.optimizer.variables)
 
@@ -108,8 +108,8 @@ class TrainingState:
         file = checkpoint / _STATE
         if not file.is_file():
             raise InputError(
-                f"{checkpoint} has no {_STATE}, so there is no optimizer to "
-                "load; give an output_dir of keras-bert pretrain."
+                f"{checkpoint} has no {_STATE}, so there are no optimizer "
+                "moments to load; give an output_dir of keras-bert pretrain."
             )
         name = type(self.optimizer).__name__
         moments, arrays = (
@@ -136,7 +136,7 @@ def checkpoint_writer(
 
     The function copies the present state and writes it in the background while
     training continues. It removes all but the last `keep_max` checkpoints.
-    `sidecars` are text files to save beside the weights, by name.
+    `sidecars` maps names of text files, to save beside the weights, to texts.
 
     The next call of the function, or the end of the `with` block, waits for the
     checkpoint and raises the error if it could not be written.
@@ -171,10 +171,10 @@ def checkpoint_writer(
 def write_checkpoint(
     folder: Path, files: Mapping[str, Arrays], sidecars: Mapping[str, str]
 ) -> None:
-    """Writes a folder of arrays and texts, by file name, atomically.
+    """Writes a folder of arrays and texts, both by file name, atomically.
 
-    The folder replaces an earlier folder; `find_damage` can check it. Raises
-    OSError if the disk is full.
+    The folder replaces an earlier folder with the same path. `find_damage` can
+    check the new folder. Raises OSError if the disk is full.
     """
     with (
         whole_files.full_disk_named(folder, safetensors.SafetensorError),
@@ -201,7 +201,7 @@ def write_weights(
 def latest_step(folder: Path) -> int:
     """Returns the step of the last sound checkpoint in a folder, or 0.
 
-    Later checkpoints, which are damaged, are renamed with a warning.
+    Damaged checkpoints after this one are renamed, with a warning.
     """
     for checkpoint in reversed(_checkpoints(folder)):
         damage = find_damage(checkpoint)
@@ -210,8 +210,8 @@ def latest_step(folder: Path) -> int:
         aside = checkpoint.with_name(f"{checkpoint.name}-damaged")
         logging.warning(
             f"The checkpoint {checkpoint} cannot be used: {damage}. It is "
-            f"moved to {aside.name}, and the run resumes from the checkpoint "
-            "before it."
+            f"renamed to {aside.name}, and the run resumes from the previous "
+            "checkpoint."
         )
         whole_files.remove(aside)
         checkpoint.replace(aside)  # local: on a store, nothing is found damaged
@@ -223,8 +223,9 @@ def checkpoint_of_step(folder: Path, step: int) -> Path:
     checkpoint = step_folder(folder, step)
     if not checkpoint.is_dir():
         raise InputError(
-            f"There is no {checkpoint}, but another worker resumes from it; "
-            "give all workers the same output_dir, one that all can read."
+            f"There is no {checkpoint}, but another worker resumes from this "
+            "checkpoint; give all workers the same output_dir, on a disk that "
+            "all workers can read."
         )
     return checkpoint
 
@@ -235,8 +236,8 @@ def _load(file: Path) -> Arrays:
         return safetensors_numpy.load_file(folder / file.name)
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"{file} cannot be read ({error}); remove its folder to resume "
-            "from the checkpoint before it."
+            f"{file} cannot be read ({error}); remove the folder of this file "
+            "to resume from the previous checkpoint."
         ) from error
 
 
@@ -258,7 +259,7 @@ def _weights(model: keras.Model, weight_filter: WeightFilter) -> Variables:
 
 
 def _numbered(kind: str, variables: Sequence[keras.Variable]) -> Variables:
-    # Numbered, because Keras counts these names through the whole process.
+    # By index, because Keras numbers these names through the whole process.
     return {f"{kind}/{i:04d}": v for i, v in enumerate(variables)}
 
 

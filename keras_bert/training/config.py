@@ -17,16 +17,16 @@ class DeviceConfig(CheckedSettings):
             this machine), multi_worker_mirrored (TF_CONFIG names the workers)
             or tpu.
         tpu: The name or address of the TPU, or "local".
-        worker_timeout_seconds: The longest time that a worker waits for the
-            other workers at the start, before it ends (SIGALRM).
-        precision: The numbers of the computation: float32, bfloat16 or float16.
-            The weights are in float32.
-        gradient_accumulation_steps: The number of pieces into which each device
-            splits its part of a batch, to need less memory.
+        worker_timeout_seconds: The number of seconds that a worker waits for
+            the other workers at the start, before SIGALRM ends the worker.
+        precision: The data type of the computation: float32, bfloat16 or
+            float16. The weights are in float32.
+        gradient_accumulation_steps: The number of micro-batches into which each
+            device splits its part of a batch, to need less memory.
         steps_per_execution: The number of steps that run before TensorFlow
             returns to Python.
-        jit_compile: Whether to compile with XLA: on, off or auto. auto is off
-            on a CPU, and off if the shapes change.
+        jit_compile: Whether to compile with XLA: on, off or auto. With auto, it
+            is off on a CPU, and off if the batches differ in shape.
     """
 
     distribution_strategy: str = setting(
@@ -48,7 +48,7 @@ class DeviceConfig(CheckedSettings):
             raise InputError(
                 f"tpu is {self.tpu!r}, but the distribution_strategy is "
                 f"{self.distribution_strategy}; give the distribution_strategy "
-                "tpu, or leave tpu out."
+                "tpu, or leave out the setting tpu."
             )
 
 
@@ -70,8 +70,9 @@ class TrainConfig(DeviceConfig):
             (warm-up-stable-decay, arXiv 2404.06395).
         max_train_time: The number of minutes after which no step begins. The
             learning rate has fallen to 0 by then, and the last evaluation
-            follows. Earlier evaluations and interrupted processes count too. A
-            slow machine takes fewer steps, so two such runs differ.
+            follows. The time of earlier evaluations and of interrupted
+            processes counts too. A slow machine takes fewer steps, so two runs
+            with a limit differ.
         train_batch_size: The number of examples per step, over all devices and
             workers.
         eval_batch_size: The number of examples per batch of the evaluation.
@@ -101,7 +102,8 @@ class TrainConfig(DeviceConfig):
     keep_checkpoint_max: int = 3
     random_seed: int = setting(12345, minimum=0)
 
-    # A resumed run may change these: they decide how it computes, not what.
+    # A resumed run may change these settings: they decide how the run computes,
+    # not what it computes.
     changeable: ClassVar[frozenset[str]] = frozenset(
         {field.name for field in dataclasses.fields(DeviceConfig)}
         - {"precision"}

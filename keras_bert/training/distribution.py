@@ -73,8 +73,8 @@ def _mirrored() -> tf.distribute.MirroredStrategy:
     """Returns the one mirrored strategy of the process.
 
     A second strategy would number its sums from the same start, and TensorFlow
-    2.21 would take them for the first strategy's sums. This is an error if the
-    shapes differ.
+    2.21 would take these sums for sums of the first strategy. It raises an
+    error if their shapes differ.
     """
     list_devices = tf.config.list_logical_devices
     devices = list_devices("GPU") or list_devices("CPU")
@@ -114,7 +114,8 @@ def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
     """Returns the chief's value on every worker; all workers must call this.
 
     Workers may see different files, or decide differently because of a
-    rounding error. Without this, they would then wait for each other forever.
+    rounding error. Without a common value, they would wait for each other
+    forever.
     """
     if not has_workers(strategy):
         return value
@@ -156,8 +157,9 @@ def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
             raise
         raise ConnectionError(
             "Another worker has ended or cannot be reached; start all "
-            "workers again with the same commands; they resume from the last "
-            f"checkpoint. TensorFlow says: {error.message.splitlines()[0]}"
+            "workers again with the same commands, and they resume from the "
+            "last checkpoint. TensorFlow says: "
+            f"{error.message.splitlines()[0]}"
         ) from error
 
 
@@ -187,7 +189,7 @@ class BatchShard(NamedTuple):
             size = end - begin
             if x.shape[0] and x.shape[0] % self.num_shares == 0:
                 size = x.shape[0] // self.num_shares  # known, as XLA wants it
-            # -1 is all of an axis; XLA needs its length, where it is known.
+            # -1 means a whole axis; XLA needs the length, where it is known.
             others = [-1 if n is None else n for n in x.shape[1:]]
             return tf.slice(x, [begin] + [0] * len(others), [size, *others])
 
@@ -205,10 +207,10 @@ def distribute(
     strategy: tf.distribute.Strategy,
     batches: Callable[[BatchShard], tf.data.Dataset],
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
-    """Returns batches, of which each worker reads its share.
+    """Returns batches of which each worker reads its share of the rows.
 
-    `batches` is a function that returns a share's rows of each batch. The rows
-    are divided among the devices of the worker.
+    `batches` is a function that returns the rows of each batch that belong to a
+    share. The rows of a worker are divided among its devices.
     """
 
     def of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -244,7 +246,7 @@ def without_tuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.with_options(options)
 
 
-# The functions below are for the context of a replica, in `strategy.run`.
+# Call the functions below in the context of a replica, in `strategy.run`.
 
 
 def replica_id() -> tf.Tensor:
@@ -268,9 +270,9 @@ def sum_over_replicas(values: Any) -> Any:
 def gather_rows(values: Any) -> Any:
     """Returns the rows of all replicas, in the order of the global batch.
 
-    Each replica pads its rows with zeros, and the padded rows are summed,
-    because all_gather fails if several workers have one device each (TensorFlow
-    2.21).
+    Each replica pads its rows with zeros to the size of the global batch, and
+    the padded batches are summed, because all_gather fails if several workers
+    have one device each (TensorFlow 2.21).
     """
     if num_replicas() == 1 or not tf.nest.flatten(values):
         return values

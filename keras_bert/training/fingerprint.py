@@ -57,7 +57,7 @@ class Fingerprint:
 
 
 def digest_of(*parts: bytes | str | memoryview) -> str:
-    """Returns a hash; "ab", "c" and "a", "bc" have different hashes."""
+    """Returns a hash of the parts; ("ab", "c") differs from ("a", "bc")."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, str):

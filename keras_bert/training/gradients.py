@@ -1,4 +1,4 @@
-"""The gradients of a global batch, equal for each way to split the batch."""
+"""The gradients of a global batch, however the batch is split."""
 
 import dataclasses
 import functools
@@ -12,8 +12,9 @@ from keras_bert.training import distribution
 from keras_bert.training.losses import weighted_mean
 from keras_bert.training.objectives import BatchObjective, Objective
 
-# Added to a seed once per replica. A prime, so that it shares no factor with
-# the number by which Keras reduces a seed: no two replicas get the same seed.
+# A seed is shifted by this number times the index of the replica. The number is
+# a prime, so it shares no factor with the modulus that Keras applies to seeds:
+# no two replicas get the same seed.
 _SEED_SHIFT = 1_000_000_007
 
 # Tensors by the name of a feature or an output.
@@ -26,7 +27,7 @@ Gradients = list[tf.Tensor | None]
 Seeds = list[tf.Tensor]
 # The `Sums` of all outputs, by output and metric.
 StepSums = dict[tuple[str, str], tuple[tf.Tensor, tf.Tensor]]
-# What a pass through the network gives, and the seeds after it.
+# The results of a pass through the network, and the seeds after the pass.
 Passed = tuple[Gradients, StepSums, Seeds]
 
 
@@ -60,8 +61,8 @@ class BatchGradients:
         network: The network; the objectives name its outputs.
         objectives: The objective of each output.
         scale_loss: The optimizer's function that scales the loss, for float16.
-        all_labels: A function of features and labels that adds a teacher's
-            labels.
+        all_labels: A function of features and labels that returns these labels
+            and a teacher's labels.
         num_parts: The number of micro-batches.
         jit_compile: Whether a micro-batch is compiled with XLA.
     """
@@ -86,7 +87,8 @@ class BatchGradients:
         self._take_gradients = self._of_part
         self._take_outputs = self._outputs_only
         if self.jit_compile:
-            # Not the whole step: XLA has no collectives of several replicas.
+            # The whole step cannot be compiled: XLA has no collectives of
+            # several replicas.
             compiled = functools.partial(tf.function, jit_compile=True)
             self._take_gradients = compiled(self._of_part)
             self._take_outputs = compiled(self._outputs_only)
@@ -118,7 +120,11 @@ class BatchGradients:
         return gradients, sums | batch_sums
 
     def sums(self, *values: Tensors) -> StepSums:
-        """Returns the sums of all metrics, for labels, outputs and weights."""
+        """Returns the sums of all metrics on a batch.
+
+        `values` are the labels, the outputs and the weights of this replica's
+        rows of the batch.
+        """
         sums = _sums(self._label_objectives, *values)
         return sums | _sums(self._batch_objectives, *self._whole_batch(*values))
 
@@ -190,7 +196,7 @@ class BatchGradients:
         return gradients, sums, seeds
 
     def _accumulate(self, data: _Part, totals: Tensors, seeds: Seeds) -> Passed:
-        """Does `_of_part` for a batch, one micro-batch at a time."""
+        """Like `_of_part`, for a whole batch, one micro-batch at a time."""
 
         absent: set[int] = set()  # variables on which the loss does not depend
 
@@ -251,8 +257,8 @@ class BatchGradients:
         """Calls `add` with each micro-batch of the values in turn.
 
         `add` takes the index and the values of the micro-batch, the seeds and
-        the result so far. It returns new seeds and a new result; the last of
-        these are returned.
+        the result so far. It returns new seeds and a new result. Returns the
+        seeds and the result of the last call.
         """
 
         def step(

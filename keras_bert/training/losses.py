@@ -1,4 +1,4 @@
-"""Functions of labels and outputs that return a float32 per label.
+"""Functions of labels and outputs that return a float32 number per label.
 
 They work on every Keras backend, and in `compile(loss=...)`.
 """
@@ -15,7 +15,7 @@ Tensor = Any
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
-    """Ids [...] and logits [..., V] -> -log of the label's softmax, [...]."""
+    """Returns the cross-entropies [...] of ids [...] and logits [..., V]."""
     ids, logits = _ids(labels, logits), ops.cast(logits, "float32")
     if keras.backend.backend() == "tensorflow":
         # Keras' own function takes ids of 64 bits, which a TPU has to emulate.
@@ -27,7 +27,7 @@ def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
-    """Ids [...] and logits [..., V] -> 1 if the label is the argmax, else 0."""
+    """Returns 1 where an id [...] is the argmax of logits [..., V], else 0."""
     if keras.backend.backend() == "tensorflow":
         # Keras' own function rewrites the negative zeros of the logits first.
         # With a vocabulary of 30,522 that takes longer than the loss.
@@ -41,7 +41,7 @@ def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def squared_error(labels: Tensor, outputs: Tensor) -> Tensor:
-    """Numbers [B] and outputs [B, 1] -> squares of the differences, [B]."""
+    """Returns the squared differences [B] of numbers [B] and outputs [B, 1]."""
     outputs = ops.cast(outputs[:, 0], "float32")
     labels = ops.reshape(labels, (-1,))  # `compile` makes them [B, 1]
     return ops.square(outputs - ops.cast(labels, "float32"))
@@ -50,16 +50,19 @@ def squared_error(labels: Tensor, outputs: Tensor) -> Tensor:
 def replaced_tokens_loss(labels: Tensor, outputs: Tensor) -> Tensor:
     """Returns -log of the label's probability, [...], from outputs [..., 2].
 
-    The outputs hold logits and labels, because a network that replaces tokens
-    knows which ones it has replaced (`keras_bert.models.build_electra`). The
-    first argument is not used.
+    The outputs contain logits and labels, because a network that replaces
+    tokens knows which tokens it has replaced
+    (`keras_bert.models.build_electra`). The first argument is not used.
     """
     logits, labels = outputs[..., 0], outputs[..., 1]
     return ops.softplus(logits) - logits * labels
 
 
 def replaced_tokens_accuracy(labels: Tensor, outputs: Tensor) -> Tensor:
-    """Outputs (logit and label) [..., 2] -> 1 if the logit is right, else 0."""
+    """Returns 1 where the logit is right, else 0, from outputs [..., 2].
+
+    The outputs contain logits and labels, as for `replaced_tokens_loss`.
+    """
     is_found = (outputs[..., 0] > 0) == (outputs[..., 1] > 0.5)
     return ops.cast(is_found, "float32")
 
@@ -67,11 +70,11 @@ def replaced_tokens_accuracy(labels: Tensor, outputs: Tensor) -> Tensor:
 def soft_cross_entropy(
     teacher: Tensor, logits: Tensor, temperature: float
 ) -> Tensor:
-    """Logits of a teacher and logits [..., V] -> cross-entropies [...].
+    """Returns the cross-entropies [...] of a teacher's and other logits.
 
-    Both logits are divided by the temperature. The result is multiplied by the
-    square of the temperature, so that its gradient keeps its size (Hinton et
-    al. 2015, arXiv 1503.02531, section 2).
+    Both logits are [..., V], and are divided by the temperature. The result is
+    multiplied by the square of the temperature, so that the gradient keeps its
+    size (Hinton et al. 2015, arXiv 1503.02531, section 2).
     """
     teacher, logits = _at(temperature, teacher, logits)
     return temperature**2 * ops.categorical_crossentropy(
@@ -82,7 +85,7 @@ def soft_cross_entropy(
 def soft_sigmoid_cross_entropy(
     teacher: Tensor, logits: Tensor, temperature: float
 ) -> Tensor:
-    """Like `soft_cross_entropy`, for sigmoids: logits [..., L] -> [..., L]."""
+    """Like `soft_cross_entropy`, for sigmoids: [..., L] for logits [..., L]."""
     teacher, logits = _at(temperature, teacher, logits)
     return temperature**2 * ops.binary_crossentropy(
         ops.sigmoid(teacher), logits, from_logits=True
@@ -92,21 +95,22 @@ def soft_sigmoid_cross_entropy(
 def soft_squared_error(
     teacher: Tensor, outputs: Tensor, temperature: float = 1.0
 ) -> Tensor:
-    """Vectors of a teacher and vectors [..., H] -> mean squares [...].
+    """Returns the mean squared errors [...] of vectors [..., H].
 
-    The temperature is not used.
+    The errors are the differences from the teacher's vectors. The temperature
+    is not used.
     """
     teacher, outputs = _at(1.0, teacher, outputs)
     return ops.mean(ops.square(teacher - outputs), -1)
 
 
 def relation_divergence(teacher: Tensor, outputs: Tensor) -> Tensor:
-    """Relations of a teacher and relations [..., 3 * R, S] -> losses [...].
+    """Returns the divergences [...] of relations [..., 3 * R, S].
 
-    Relations are logits of softmaxes over S, from the layer
-    `AttentionRelations`. A loss is the Kullback-Leibler divergence of the
-    softmaxes: the mean over the R heads and the sum over the three relations
-    (arXiv 2012.15828, equation 2).
+    Both arguments are relations: logits of softmaxes over S, from the layer
+    `AttentionRelations`. A divergence is the Kullback-Leibler divergence of the
+    teacher's softmaxes from the outputs' softmaxes: the mean over the R heads
+    and the sum over the three relations (arXiv 2012.15828, equation 2).
     """
     teacher, outputs = _at(1.0, teacher, outputs)
     ratios = ops.log_softmax(teacher) - ops.log_softmax(outputs)
@@ -130,10 +134,11 @@ def _at(temperature: float, *logits: Tensor) -> Iterator[Tensor]:
 def weighted_mean(
     values: Tensor, weights: Tensor, total: Tensor | None = None
 ) -> Tensor:
-    """Returns sum(weights * values) / (total + 1e-5), as google-research/bert.
+    """Returns sum(weights * values) / (total + 1e-5).
 
-    `total` is sum(weights) by default; for a part of a batch, pass the sum of
-    the whole batch. If all weights are 0, the mean is 0.
+    google-research/bert computes the same mean. `total` is sum(weights) by
+    default; for a part of a batch, pass the sum of the weights of the whole
+    batch. If all weights are 0, the mean is 0.
     """
     weights = ops.cast(weights, "float32")
     if total is None:

@@ -20,9 +20,10 @@ class Objective:
     Attributes:
         loss: A function of labels and outputs that returns a float32 number per
             label, [B, 2] for labels [B, 2]; see `losses`.
-        metrics: Other functions of labels and outputs, like the loss, by the
-            name under which their mean is reported.
-        of_mean_loss: The functions of the mean loss to report, by name.
+        metrics: A mapping from names to other functions of labels and outputs,
+            like the loss. Their means are reported under these names.
+        of_mean_loss: A mapping from names to functions of the mean loss, whose
+            results are reported under these names.
         soft_loss: The loss for learning from a teacher: a function of the
             teacher's outputs, the network's outputs and a temperature that
             returns a float32 number per label. See `losses`.
@@ -66,9 +67,9 @@ class BatchObjective(Objective):
     The functions in `loss` and `metrics` take labels, outputs and weights and
     return one float32 number. They see all rows of the global batch, in order,
     however many replicas, workers and micro-batches share the work. The metrics
-    of several batches are averaged, weighted by the number of their rows that
-    have a weight. On a TPU, rows of weight 0 fill up the last batch of an
-    epoch: the functions must leave these rows out.
+    of several batches are averaged, and the weight of a batch is the number of
+    its rows whose own weight is not 0. On a TPU, rows of weight 0 fill up the
+    last batch of an epoch: the functions must leave out these rows.
 
     Example:
         >>> def loss(labels, outputs, weights):
@@ -93,7 +94,7 @@ class Distillation(NamedTuple):
     """A network that learns from a teacher and from the labels of its batches.
 
     Attributes:
-        network: The network of the run with more outputs. Its further weights
+        network: The network of the run with more outputs. Weights that it adds
             are only for training.
         objectives: The objectives of all outputs.
         labels: A function that returns the labels of the further outputs, from

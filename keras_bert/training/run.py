@@ -45,7 +45,7 @@ def train(
     last step: the history is written, a checkpoint saved, and then the model
     evaluated. If a process is killed during an evaluation, only this evaluation
     is lost, and the resumed run begins with it. A row of the history holds
-    means over the steps since the row before.
+    means over the steps since the previous row.
 
     The host waits for the device only when a row is due. Weights that are not
     finite are not saved, and the last checkpoint stays.
@@ -191,7 +191,7 @@ class _Run:
             call("on_epoch_end", epoch, dict(self.history.last))
 
     def _add_row(self, metrics: LazyMetrics) -> None:
-        """Adds the metrics of the steps since the row before."""
+        """Adds the metrics of the steps since the previous row."""
         steps = self.network.steps
         if first_nonfinite_step := steps.first_nonfinite_step:
             self._refuse(
@@ -262,7 +262,7 @@ class _Run:
         self._exit_if_terminated()
 
     def _held_out_metrics(self) -> Metrics:
-        """Returns the held-out metrics; keeps the weights if they are best."""
+        """Returns the held-out metrics; writes `best/` if the model is best."""
         selection = self.setup.selection
         if not selection:
             evaluate = self.network.steps.evaluate

@@ -38,9 +38,9 @@ class RunFolder:
         sidecars: The text files to save beside the weights of each checkpoint.
         fingerprint: All that determines the result. A run resumes only from
             checkpoints with the same fingerprint.
-        weight_filter: A function of a weight's path: whether checkpoints have
-            the weight. All other weights must have their values when the
-            network is built.
+        weight_filter: A function of a weight's path that returns whether
+            checkpoints contain the weight. All other weights must have their
+            values when the network is built.
         starts_over: Whether to remove what an earlier run left.
         sources: The folders that the run reads its initial weights and its
             teacher from. Starting over must not remove them.
@@ -105,13 +105,16 @@ class RunFolder:
             if best.is_dir():
                 self.fingerprint.check_is_that_of(best, self.path)
                 remove(best)
-            # Results of an earlier run could be taken for this run's.
+            # Results of an earlier run could be taken for results of this run.
             for name in ("eval_results.json", "predictions.jsonl"):
                 remove(self.path / name)
         return None
 
     def early_end(self, step: int) -> Path:
-        """Returns the path that exists if a callback ended a run at a step."""
+        """Returns the path of the file that says that a callback ended a run.
+
+        The file exists if a callback ended the run at this step.
+        """
         return step_folder(self.checkpoints, step) / "early_end.json"
 
     def check_is_writable(self) -> None:
@@ -132,7 +135,10 @@ class RunFolder:
         metrics: Mapping[str, float],
         metric: str,
     ) -> None:
-        """Writes the weights to `best/` if no earlier weights are as good."""
+        """Writes the weights to `best/` if they beat all earlier weights.
+
+        `metric` is the name of the metric that decides.
+        """
         score, loss = metrics[metric], metrics.get("loss")
         # Ruined weights may guess the right labels.
         is_sound = loss is None or math.isfinite(loss)

@@ -53,7 +53,7 @@ class TrainingSetup:
         held_out_batches: A function of the shard of a worker that returns the
             worker's rows of held-out batches, or None. The batches are
             evaluated after every `save_checkpoints_steps` steps and at the end.
-        selection: How the model is evaluated after every interval, in place of
+        selection: How the model is evaluated after every interval, without
             held_out_batches, and how the best model is chosen for `best/`.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
@@ -170,8 +170,8 @@ def check_steps(
         if number % config.steps_per_execution:
             raise InputError(
                 f"steps_per_execution {config.steps_per_execution} does "
-                f"not divide {number} steps; choose one that divides the "
-                "steps of the run, the steps left and "
+                f"not divide {number} steps; choose a number that divides "
+                "the steps of the run, the steps left and "
                 "save_checkpoints_steps."
             )
     if config.max_train_time and has_workers(strategy):

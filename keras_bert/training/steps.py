@@ -26,11 +26,11 @@ class Steps:
     """Trains and evaluates a functional model, step by step.
 
     Create it in the scope of the strategy. Data are (features, labels,
-    weights), the last two by output. By default every label has the weight 1.
-    See `BatchGradients` for the loss and the dropout.
+    weights); labels and weights are dicts by output. By default, every label
+    has the weight 1. See `BatchGradients` for the loss and the dropout.
 
-    The names of metrics begin with the name of their output, unless that is
-    `logits`. Metrics are means over all labels since `reset_metrics`.
+    The names of metrics begin with the name of their output, unless the output
+    is `logits`. Metrics are means over all labels since `reset_metrics`.
 
     Attributes:
         network: The network to train; with a `distillation`, the network in it.
@@ -70,10 +70,12 @@ class Steps:
             for output, objective in self.objectives.items()
             for metric in ("loss", *objective.metrics)
         }
-        # Each replica adds up its own amounts, so a step sends nothing.
+        # Each replica adds up its own amounts, so a step needs no
+        # communication.
         self._work = _counter(tf.zeros(len(WORK)), tf.VariableAggregation.SUM)
-        # Steps since `reset_metrics`, and the first of them whose loss was not
-        # finite, or 0. The loss is the same on all replicas.
+        # The number of steps since `reset_metrics`, and the first of these
+        # steps whose loss was not finite, or 0. The loss is the same on all
+        # replicas.
         first = tf.VariableAggregation.ONLY_FIRST_REPLICA
         self._num_steps = _counter(tf.zeros([], tf.int64), first)
         self._first_nonfinite_step = _counter(tf.zeros([], tf.int64), first)
@@ -180,7 +182,7 @@ class Steps:
     def _add_to_means(
         self, sums: StepSums, counts_step: bool = False
     ) -> Metrics:
-        """Returns the means of all metrics, after it adds a batch to them."""
+        """Adds a batch to the means of all metrics, and returns the means."""
         metrics: dict[str, tf.Tensor] = {}
         loss = tf.constant(0.0)
         for key, (weighted, total) in sum_over_replicas(sums).items():

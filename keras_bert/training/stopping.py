@@ -1,4 +1,4 @@
-"""When a run ends, or an interval of it: steps, time, patience, SIGTERM."""
+"""When a run or an interval ends: by steps, time, patience or SIGTERM."""
 
 import contextlib
 import dataclasses
@@ -67,7 +67,7 @@ class StoppingRules:
         return self.minutes() / limit if limit else 0.0
 
     def note_early_end(self, step: int) -> None:
-        """Logs why the run ended; saves that a callback ended it."""
+        """Logs why the run ended early; notes on disk if a callback did it."""
         why = self._early_end(step) or "another worker stopped it"
         logging.info(f"The run ended early: {why}.")
         if self.callbacks.stops and step and self.folder.is_written:

@@ -96,7 +96,7 @@ def distill(
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
         raise InputError(
-            f"The teacher is {teacher!r:.80}; give what load_embedder returns."
+            f"The teacher is {teacher!r:.80}; pass the result of load_embedder."
         )
     if config.distribution_strategy == "multi_worker_mirrored":
         raise InputError(

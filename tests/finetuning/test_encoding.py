@@ -176,7 +176,7 @@ def test_a_damaged_file_is_made_again(
             kind, ROWS, tmp_path / "c", monkeypatch
         )
     assert count == 1
-    assert f"{file} is damaged, so it is made again" in caplog.text
+    assert f"{file} is damaged, so it is written again" in caplog.text
     assert _batches(examples) == expected
 
 

@@ -332,16 +332,16 @@ def test_words(words):
     ("blanks", lambda x: learn_labels([{"label": "a"}, {"label": "a "}]),
      Says("Some of the labels 'a', 'a ' differ only in leading or")),
     ("a matrix", lambda x: learn_labels([{"label": [0, 1]}, {"label": [1, 1]}]),
-     Says("is a list of 0 and 1 of equal length")),
+     Says("form a matrix of 0s and 1s")),
     ("no label", lambda x: learn_labels([{"text": "a"}]),
      Says("The label of example 1 is None")),
     ("a label that is NaN", lambda x: learn_labels([ROWS[0], {"label": NAN}]),
      Says("The label of example 2 is nan")),
     ("a fraction", lambda x: learn_labels([{"label": 0.5}]),
-     Says("is 0.5; give y or a column label, of strings, integers or bool")),
+     Says("is 0.5; give y, or a column 'label', with a string, an integer")),
     ("a matrix of names", lambda x: with_label_names(
         [{"label": [0, 1]}, {"label": [1, 1]}], ["0", "1"]),
-     Says("is a list of 0 and 1 of equal length")),
+     Says("form a matrix of 0s and 1s")),
     ("tags of two words", lambda x: with_label_names(
         [{"label": [0, 1]}], ["0", "1"], are_tags=True),
      [{"label": ["0", "1"]}]),
@@ -387,7 +387,7 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
         pd.DataFrame({"text": TEXTS, "team": LABELS}), LABELS),
      Says("The text field 'team' is the label of every row")),
     ("many fields", _fit([{"id": "1", "review": "a", "label": 1}]),
-     Says("The rows have the texts id, review; say which the model reads")),
+     Says("The rows have the texts id, review; say which of them the mod")),
     ("no epoch", _fit(TEXTS, LABELS, epochs=0), Says("epochs is 0")),
     ("casing", _fit(TEXTS, LABELS, config=keras_bert.FinetuningConfig(
         do_lower_case=True)), Says("give do_lower_case to from_pretrained")),
@@ -456,7 +456,7 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
     ("a field twice", _make(["a", "b"], ("text", "text")),
      Says("all names must differ")),
     ("the label as a field", _make(["a", "b"], ("text", "label")),
-     Says("none may be label")),
+     Says("none may be 'label'")),
     ("fields of choices", lambda c: MultipleChoiceModel.from_pretrained(
         c)._rows.learn([{"id": "1", "context": "a", "endings": ["b"]}],
         None)[0].spec.text_fields, ("context", "endings")),

@@ -217,7 +217,7 @@ def test_what_is_refused(config, tokenizer, tmp_path):
             models.build_encoder(config),
             tokenizer,
             task,
-            "has no output layer, which no known kind",
+            "has no output layer, which fits no known kind",
         ),
         (embedder, tokenizer, pair, "do not fit a model of the kind embed"),
         (models.build_encoder(wide), tokenizer, {}, "has 31 word pieces"),

@@ -159,7 +159,7 @@ _NAMES = Says("is not one of the strings 'no', 'yes'")
     ("None for several labels", _classified(None, "multilabel"),
      Says("give a list of labels, which may be empty")),
     ("a vector for several labels", _classified([1, 0], "multilabel"),
-     Says("is a list of 0 and 1 of equal length")),
+     Says("form a matrix of 0s and 1s")),
     ("joined labels", _classified(["a,b"], "multilabel"),
      Says("is not one of the strings 'a', 'b'")),
     ("NaN as a number", _classified(_NAN, "regression"),

@@ -46,9 +46,10 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class AdamW(DecoupledDecayOptimizer):
-    """Keras' AdamW with learning-rate factors; bit-identical on one device.
+    """Keras' AdamW with learning-rate factors.
 
-    For the arguments see `DecoupledDecayOptimizer`.
+    On one device, the results are bit-identical to Keras'. For the arguments
+    see `DecoupledDecayOptimizer`.
     """
 
     def update(
@@ -60,7 +61,7 @@ class AdamW(DecoupledDecayOptimizer):
         power_2 = ops.power(ops.cast(self.beta_2, dtype), step)
         rate = ops.cast(learning_rate, dtype)
         corrected = rate * ops.sqrt(1 - power_2) / (1 - power_1)
-        # A compiled loop rounds less often than Keras.
+        # Not compiled, because a compiled loop rounds less often than Keras.
         inputs = gradient, scale, rate, corrected
         self.advance(_adamw, slot, *inputs, is_compiled=False)
 
@@ -105,8 +106,9 @@ class Lamb(DecoupledDecayOptimizer):
         )
         rate = ops.cast(learning_rate, direction.dtype)
         if not slot.is_excluded:
-            # Not *=, which on torch changes the rate of all variables. Not in
-            # the compiled loop: on a CPU, XLA computes a sum on one core.
+            # Not `rate *= ratio`, which on torch changes the rate of all
+            # variables. The sums are not in the compiled loop, because XLA
+            # computes a sum on one core of a CPU.
             p = backend.half_square_sum(ops.convert_to_tensor(slot.variable))
             u = backend.half_square_sum(direction)
             ratio = ops.where((p > 0) & (u > 0), ops.sqrt(p / u), 1.0)

@@ -1,9 +1,10 @@
 """The parts of an optimizer that differ between Keras' backends.
 
-Each TensorFlow operation reads and writes whole arrays, but a compiled update
-reads and writes every array once. A compiled update takes variables as handles:
-under a strategy, the handles belong to the replica, and one trace serves every
-shape.
+An update of several TensorFlow operations would read and write whole arrays in
+each operation; a compiled update reads and writes each array only once. A
+compiled update takes the handles of variables: under a strategy, these are the
+handles of the replica's own variables, and a function of handles is traced only
+once, for variables of all shapes.
 """
 
 import functools
@@ -21,7 +22,7 @@ Updated = tuple[Tensors, Tensor]
 
 
 class Constants(NamedTuple):
-    """The arguments of an optimizer that apply to a variable."""
+    """The arguments of an optimizer that the update of a variable needs."""
 
     decay: float
     beta_1: float
@@ -29,7 +30,7 @@ class Constants(NamedTuple):
     epsilon: float
 
 
-# A function of the values of the variables, and other inputs.
+# A function of the values of variables, of other inputs and of the constants.
 Update = Callable[[Tensors, Tensors, Constants], Updated]
 
 _IS_TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -40,9 +41,9 @@ if _IS_TENSORFLOW:
 
 
 def sum_dense(gradients: Tensors) -> Tensors:
-    """Returns gradients, summed over the replicas and dense.
+    """Returns dense gradients, summed over the replicas.
 
-    The gradient of an embedding comes as a list of rows.
+    The gradient of an embedding may come as a list of rows, which is not dense.
     """
     if not _IS_TENSORFLOW:
         return gradients  # of the whole batch already, and dense
@@ -103,7 +104,7 @@ def _runner(
     num_inputs: int,
     is_compiled: bool,
 ) -> Callable[..., Tensor]:
-    """Returns a function of the variables' handles and of the inputs."""
+    """Returns `update` as a function of variables' handles and of inputs."""
 
     def run(*arguments: Tensor) -> Tensor:
         handles = arguments[:num_variables]

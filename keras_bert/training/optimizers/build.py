@@ -13,8 +13,8 @@ from keras_bert.training.optimizers import adam
 _OPTIMIZERS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "adam_weight_decay": adam.AdamWeightDecay,
     "lamb": adam.Lamb,
-    # The epsilon is Keras', and only the last part of a path counts, as in
-    # Keras.
+    # As in Keras: the epsilon, and exclusions that look only at the last part
+    # of a path.
     "adamw": functools.partial(
         adam.AdamW,
         epsilon=1e-7,
@@ -32,8 +32,8 @@ def build_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Returns `config.optimizer` with BERT's schedule, clipping and decay.
 
-    See `DecoupledDecayOptimizer` for the factors, and `WarmupDecay` for the
-    share of time.
+    For the learning_rate_factors, see `DecoupledDecayOptimizer`; for the
+    share_of_time, see `WarmupDecay`.
 
     In float16, the optimizer also scales the loss, and skips every step whose
     gradients are not finite.

@@ -198,8 +198,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
 
         It is NaN if a gradient is not finite.
         """
-        # This computes only the factor: the update reads each gradient anyway,
-        # and a separate product would read and write them all once more.
+        # Only the factor is computed here, and the update multiplies: a product
+        # here would read and write all gradients an additional time.
         halves = [backend.half_square_sum(g) for g in grads]
         norm = ops.sqrt(2.0 * ops.sum(ops.stack(halves)))
         scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
@@ -226,6 +226,6 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             return [self._slots[id(variable)] for variable in variables]
         except KeyError:
             raise ValueError(
-                "The optimizer was built for other variables; make a new one "
-                "for these."
+                "The optimizer was built for other variables; make a new "
+                "optimizer for these variables."
             ) from None

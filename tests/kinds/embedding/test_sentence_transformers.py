@@ -298,7 +298,7 @@ def test_a_pooling_without_the_prompt_is_refused(new, pooling):
     """
     values = {"pooling_mode": pooling, "include_prompt": False}
     _write(new, {"1_Pooling/config.json": values})
-    with pytest.raises(InputError, match="its pooling leaves out the"):
+    with pytest.raises(InputError, match="pooling must leave out the"):
         load_embedder(new, prompts={"q": "the "})
 
 
