@@ -87,7 +87,7 @@ def evaluation_batches(
     """Returns batches of all examples, shortest first, and their indices.
 
     Row i of the batches is the example with the i-th index. A batch has fewer
-    than `batch_size` examples if they have several windows.
+    than `batch_size` examples if the examples have several windows.
     """
     check_batch_size(batch_size)
     order = np.argsort(examples.lengths, kind="stable")

@@ -213,7 +213,7 @@ def _row(
 
 
 def plain(value: Any) -> Any:
-    """Returns a value in which arrays and NumPy numbers are Python values.
+    """Returns a value, with arrays and NumPy numbers as Python values.
 
     The names of fields become strings.
     """

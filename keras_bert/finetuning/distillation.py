@@ -142,10 +142,10 @@ def _check_layers(
     for layer, its_layer in config.layer_map("score").items():
         if _reach(bert_config, layer) != _reach(teacher_config, its_layer):
             raise InputError(
-                f"score_layer_map is {config.score_layer_map!r}, but in "
-                f"layer {layer} of the network and layer {its_layer} of the "
-                "teacher, a token attends to different tokens; choose other "
-                "layers, or use relation_layer_map."
+                f"score_layer_map is {config.score_layer_map!r}, but each "
+                f"token attends to other tokens in layer {layer} of the "
+                f"network than in layer {its_layer} of the teacher; choose "
+                "other layers, or use relation_layer_map."
             )
 
 
@@ -257,10 +257,10 @@ def _check_outputs(
 
 
 def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:
-    """Returns 1 for each row with a label, and 0 for each row of padding.
+    """Returns 1 for each row with a weight above 0, and 0 for all other rows.
 
-    Rows of padding, whose weights are 0, fill up the last batch of an epoch on
-    a TPU. The result has the shape [B, 1, ...], with as many axes as `like`.
+    On a TPU, rows of weight 0 fill up the last batch of an epoch. The result
+    has the shape [B, 1, ...], with as many axes as `like`.
     """
     is_row = [
         tf.reduce_any(tf.reshape(w, [tf.shape(w)[0], -1]) > 0, axis=1)

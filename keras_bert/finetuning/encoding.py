@@ -232,8 +232,8 @@ def _check_agree(
 def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
     """Returns the examples of several files, mapped from a joined copy on disk.
 
-    The copy is in files without names in the folder, so it vanishes with the
-    process.
+    The copy consists of files without names in the folder, so it vanishes when
+    the process ends.
     """
     num_rows = 0
     form: dict[str, Any] = {}

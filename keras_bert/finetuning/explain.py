@@ -23,7 +23,7 @@ from keras_bert.training.distribution import require_tensorflow
 _NUM_STEPS = 64, 256, 1024
 _STEPS_AT_ONCE = 64
 _TOLERANCE = 0.01
-# Two colors that readers with any color vision tell apart.
+# Two colors that readers with any color vision can tell apart.
 _FOR, _AGAINST = "31, 119, 180", "230, 126, 34"
 
 

@@ -136,9 +136,9 @@ class FinetunedModel:
 
         Args:
             checkpoint: A checkpoint that `load_checkpoint` takes, with its
-                config and vocabulary: a folder, or `hf://owner/name`. If it is
-                a model of this kind, the defaults of the other arguments are as
-                in its training.
+                config and vocabulary: a folder, or `hf://owner/name`. If the
+                checkpoint is a model of this kind, the defaults of the other
+                arguments are as in the training of that model.
             labels: The names of the labels, in the order of their ids; by
                 default, the labels of the first rows that `fit` gets, in
                 sorted order.
@@ -155,8 +155,8 @@ class FinetunedModel:
         kind_class = cls.kind_class
         if kind_class is None:
             raise InputError(
-                f"{cls.__name__} has no kind; use a class with one, such as "
-                "TextClassifier, set kind_class, or call load_finetuned."
+                f"{cls.__name__} has no kind; use a class with a kind, such as "
+                "TextClassifier, or set kind_class, or call load_finetuned."
             )
         pretrained = Checkpoint.of(checkpoint)
         config, tokenizer = load_config_and_tokenizer(
@@ -441,7 +441,7 @@ class FinetunedModel:
     def _present_start(self, config: FinetuningConfig, folder: Path) -> Start:
         """Returns the start of a training from the current weights.
 
-        A network that exists is saved in the folder.
+        If the model already has a network, the network is saved in the folder.
         """
         start = dataclasses.replace(self._start, config=config)
         if self._model is None:

@@ -97,12 +97,13 @@ def finetune(
             Several runs can share a folder, even at the same time.
         teacher: A fine-tuned model of the same task, whose outputs the network
             learns besides the labels; see the config's `distillation_weight`.
-            Its vocabulary must have all pieces of the network's vocabulary.
+            The teacher's vocabulary must contain all pieces of the network's
+            vocabulary.
         new_head: Whether to train a new output layer, because the checkpoint
             has an output layer for other labels.
         overwrite_output_dir: Whether to start over if output_dir already
-            contains a run. Leave it out of a command that may be interrupted
-            and repeated.
+            contains a run. Leave this argument out of a command that may be
+            interrupted and repeated.
         callbacks: Keras callbacks, such as loggers. Their epoch is the interval
             between two checkpoints, by default one pass over the training set;
             see `keras_bert.training.callbacks`.

@@ -51,8 +51,8 @@ class TaskRows:
         rows = self.read_labeled(*parts) if len(parts) < 3 else []
         if not rows:
             raise InputError(
-                f"validation_data is {reprlib.repr(data)}; give (x, y), or "
-                "rows that contain their labels, or leave it out."
+                f"validation_data is {reprlib.repr(data)}; give (x, y) or "
+                "rows that contain their labels, or leave out validation_data."
             )
         if self._kind.has_labels and any("label" not in row for row in rows):
             raise InputError(

@@ -102,7 +102,8 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
         if missing := [field for field in fields if field not in row]:
             raise InputError(
                 f"Example {number} has no field {missing[0]!r}, only "
-                f"{', '.join(row)}; give it, or correct the text_fields."
+                f"{', '.join(row)}; give this field, or correct the "
+                "text_fields."
             )
 
 
@@ -166,8 +167,8 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
     if not isinstance(label, str) or label not in ids:
         raise InputError(
             f"Label {label!r} of example {number} is not one of the strings "
-            f"{', '.join(map(repr, ids))}; correct it or the labels of the "
-            "task, or give new_head to from_pretrained or finetune."
+            f"{', '.join(map(repr, ids))}; correct this label or the labels of "
+            "the task, or give new_head to from_pretrained or finetune."
         )
     return ids[label]
 

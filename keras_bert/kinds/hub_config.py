@@ -99,9 +99,9 @@ class HubConfig:
     def problem_type(self) -> str:
         """The `problem_type` of a classifier of texts.
 
-        If the config does not name it, a model with several outputs is taken
-        for a classifier with one label per text, and a model with one output
-        for a CrossEncoder.
+        If the config names no `problem_type`, a model with several outputs is
+        taken for a classifier with one label per text, and a model with one
+        output for a CrossEncoder.
         """
         by_default = "single_label_classification"
         if len(self.labels) == 1:

@@ -261,7 +261,8 @@ class Kind(tf.Module):
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Returns the inputs of the network for rows, with labels if `labeled`.
 
-        Several threads call this with chunks of at most 10,000 training rows.
+        Several threads call this method, each with a chunk of at most 10,000
+        training rows.
         `keras_bert.kinds.fields.numbered` yields the rows with their numbers in
         the data set. The examples of a row must not depend on the other rows.
 

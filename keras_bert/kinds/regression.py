@@ -130,12 +130,12 @@ def _activation(settings: RerankerSettings) -> dict[str, Any]:
 
 
 class Reranker(Regression):
-    """Answers with `score`: how well two texts, as query and document, fit.
+    """Answers with `score`: how well a query and a document fit together.
 
     The score is the sigmoid of the network's output, or the output itself, as
     the setting `score_activation` says. `FinetunedModel.rank` sorts documents
     by this score. The label of a row is a number from 0, for texts that do not
-    fit, to 1. The loss is the cross-entropy of the sigmoid.
+    fit together, to 1. The loss is the cross-entropy of the sigmoid.
 
     The SavedModel takes the text fields [B] and returns `score`, float32 [B].
     Its signature `regress` follows TensorFlow Serving's Regress API.

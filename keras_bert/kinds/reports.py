@@ -1,4 +1,4 @@
-"""The reports of several kinds: a confusion matrix, the worst errors."""
+"""Reports that several kinds write: a confusion matrix, the worst errors."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

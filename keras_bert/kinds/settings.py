@@ -246,7 +246,7 @@ class SpanSettings(KindSettings):
     Attributes:
         doc_stride: The number of tokens from the start of one window of a long
             context to the start of the next.
-        max_query_length: The longest question, in tokens; longer ones are
+        max_query_length: The longest question, in tokens; longer questions are
             truncated.
         max_answer_length: The longest answer, in tokens.
         n_best_size: The number of answers per question in

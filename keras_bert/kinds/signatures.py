@@ -46,8 +46,8 @@ class Signature(NamedTuple):
 def one_graph(function: Call, inputs: Sequence[tf.TensorSpec]) -> Call:
     """Returns the function with a graph of its own.
 
-    All signatures that call it share this graph, which is traced and saved
-    once.
+    All signatures that call the returned function share this graph, which is
+    traced and saved only once.
     """
     return tf.function(function, input_signature=inputs, autograph=False)
 

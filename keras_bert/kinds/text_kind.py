@@ -35,15 +35,15 @@ class TextKind(Kind):
 
     Its settings are `WindowSettings`, or other settings if the kind reads no
     windows. The SavedModel takes the text fields [B] and returns what
-    `served_answer` makes of the network's outputs. Another signature follows
-    TensorFlow Serving's Classify API if the kind has labels, or its Regress API
-    if the main part of its answer is `score`.
+    `served_answer` computes from the network's outputs. Another signature
+    follows TensorFlow Serving's Classify API if the kind has labels, or the
+    Regress API if the main part of the kind's answer is `score`.
     """
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
-        # What precedes the first text of each row.
+        # The prompt before the first text of each row.
         self._prompt = ""
         if isinstance(spec.settings, PromptSettings):
             self._prompt = spec.settings.prompt()

@@ -61,8 +61,8 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (OSError, tf.errors.OpError) as error:  # OSError: a wrong name
         raise InputError(
-            f"There is no TPU at {tpu!r}; give its name or address, or "
-            "another distribution_strategy. TensorFlow says: "
+            f"There is no TPU at {tpu!r}; give the name or address of a TPU, "
+            "or another distribution_strategy. TensorFlow says: "
             f"{_first_line(error)}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)

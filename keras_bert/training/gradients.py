@@ -100,7 +100,8 @@ class BatchGradients:
         data = _Part(features, labels, weights)
         totals = {name: tf.reduce_sum(w) for name, w in weights.items()}
         totals = distribution.sum_over_replicas(totals)
-        # Replicas share the seeds, and would all drop the same entries.
+        # Replicas share the seeds: without a shift, all replicas would drop the
+        # same entries.
         shift = _SEED_SHIFT * tf.cast(distribution.replica_id(), tf.int64)
         seeds = [v.value + [shift, 0] for v in self._seeds]
         batch_sums: StepSums = {}

@@ -30,7 +30,7 @@ class History:
         self._last_step = last_step
         self._csv = output_dir / "history.csv"
         self._board = output_dir / "tensorboard"
-        # TensorFlow writes its files here.
+        # TensorFlow writes its files here, to be copied to a remote output_dir.
         self._copied = TemporaryFolder() if is_remote(output_dir) else None
         self._writers: list[tf.summary.SummaryWriter] | None = None
         self._num_written = 0

@@ -22,7 +22,7 @@ class Objective:
             label, [B, 2] for labels [B, 2]; see `losses`.
         metrics: A mapping from names to other functions of labels and outputs,
             like the loss. Their means are reported under these names.
-        of_mean_loss: A mapping from names to functions of the mean loss, whose
+        of_mean_loss: A mapping from names to functions of the mean loss. Their
             results are reported under these names.
         soft_loss: The loss for learning from a teacher: a function of the
             teacher's outputs, the network's outputs and a temperature that
@@ -49,7 +49,10 @@ class Objective:
     weight: float = 1.0
 
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
-        """Returns the loss and the metrics, summed over the labels given."""
+        """Returns the weighted sum of the loss and of each metric, by name.
+
+        With each sum comes the sum of the weights.
+        """
         total = ops.sum(weights)
         return {
             name: (weighted_sum(function(labels, outputs), weights), total)
@@ -81,7 +84,10 @@ class BatchObjective(Objective):
     """
 
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
-        """Returns the loss and the metrics times the number of rows."""
+        """Returns the loss and each metric times the number of rows, by name.
+
+        With each product comes the number of rows.
+        """
         rows = ops.reshape(weights, (ops.shape(weights)[0], -1))
         num_rows = ops.sum(ops.cast(ops.any(rows != 0, axis=1), "float32"))
         return {
@@ -94,8 +100,8 @@ class Distillation(NamedTuple):
     """A network that learns from a teacher and from the labels of its batches.
 
     Attributes:
-        network: The network of the run with more outputs. Weights that it adds
-            are only for training.
+        network: The network of the run with more outputs. Any further weights
+            of this network are only for training.
         objectives: The objectives of all outputs.
         labels: A function that returns the labels of the further outputs, from
             the features of a batch or a part of it.

@@ -50,8 +50,8 @@ def train(
     The host waits for the device only when a row is due. Weights that are not
     finite are not saved, and the last checkpoint stays.
 
-    Speeds are measured over the training steps alone. `minutes` continue from
-    the last row and include evaluation and checkpoints.
+    Speeds are measured over the training steps alone. The column `minutes`
+    continues from the last row, and includes evaluation and checkpoints.
 
     With `ends_at_interrupt`, Ctrl-C ends the run early, without an error.
 
@@ -220,7 +220,7 @@ class _Run:
     def _begins_with_evaluation(self) -> bool:
         """Returns whether the run begins with an evaluation.
 
-        It does if the evaluation after the last step was interrupted or, at
+        It does so if the evaluation after the last step was interrupted or, at
         step 0, if the setup says so.
         """
         if not (self.setup.held_out_batches or self.setup.selection):

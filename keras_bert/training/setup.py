@@ -177,7 +177,7 @@ def check_steps(
     if config.max_train_time and has_workers(strategy):
         raise InputError(
             "Each worker has its own clock, so max_train_time needs a run of "
-            "one process; leave it out."
+            "one process; leave out max_train_time."
         )
     if num_warmup_steps > num_steps or num_steps == 1:
         logging.warning(

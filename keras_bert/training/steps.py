@@ -126,7 +126,7 @@ class Steps:
         return dict(zip(WORK, map(float, amounts), strict=True))
 
     def train_step(self, data: Any) -> Metrics:
-        """Returns the metrics after a training step, in a replica's context."""
+        """Takes a training step in a replica's context; returns the metrics."""
         features, labels, weights = self._unpack(data)
         # The learning rate of this step, not of the next one.
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
@@ -138,7 +138,10 @@ class Steps:
         return {**metrics, "learning_rate": learning_rate}
 
     def test_step(self, data: Any) -> Metrics:
-        """Returns the metrics after one more batch, in a replica's context."""
+        """Evaluates a batch in a replica's context; returns the metrics so far.
+
+        They are the means over all batches since `reset_metrics`.
+        """
         features, labels, weights = self._unpack(data)
         labels = self._all_labels(features, labels)
         outputs = self.network(features, training=False)

@@ -69,8 +69,8 @@ class Embedding(Kind):
     return `embedding`, float32 [B, H]. The signature `similarity` takes the
     first two text fields [B] and returns `similarity`, float32 [B]. For each
     prompt, there is a signature such as `embed_query`, which puts this prompt
-    before each text; if there is a default prompt, `embed_` reads the texts
-    without a prompt. The signature `serve_ids` takes ids and returns
+    before each text; if there is a default prompt, the signature `embed_` reads
+    the texts without a prompt. The signature `serve_ids` takes ids and returns
     `embedding`.
     """
 

@@ -121,12 +121,13 @@ def label_windows(
     windows: Windows,
     tokenizer: BertTokenizer,
 ) -> list[tf.Tensor]:
-    """Returns the positions of an answer's first and last token, int32 [W].
+    """Returns the positions of answers' first and last tokens, both int32 [W].
 
-    The answer is the first answer of the window's row. Both are 0, the position
-    of [CLS], if there is no answer, or if the window does not contain all of
-    it. Both are `IGNORED` in all windows of a row whose context does not have
-    the answer at its `answer_start`; the log says how many such rows there are.
+    The answer in a window is the first answer of the window's row. Both
+    positions are 0, the position of [CLS], if there is no answer, or if the
+    window does not contain the whole answer. Both are `IGNORED` in all windows
+    of a row whose context does not have the answer at its `answer_start`; the
+    log says how many such rows there are.
     """
     names = ("input_ids", "starts", "ends", "context_tokens", "is_max_context")
     flat = {name: getattr(windows, name).flat_values.numpy() for name in names}
@@ -178,7 +179,7 @@ def _locate_tokens(
 ) -> dict[str, tf.RaggedTensor]:
     """Returns the ids, spans and drifts of the tokens of contexts, by name."""
     tokens = tokenizer.tokenize_with_offsets(contexts)
-    # With one more space, a space follows each word.
+    # With a space added at the end, a space follows each word.
     characters = tf.strings.unicode_decode(
         tf.strings.join([contexts, " "]), "UTF-8", errors="ignore"
     )
@@ -277,7 +278,7 @@ def _answer_tokens(
     text = " ".join(answer["text"].split())
     if first > last or text not in " ".join(_SPACE.split(context[start:end])):
         return None
-    # The tokens of the answer alone are better: "(1895" contains "1895".
+    # If possible, only the tokens of the answer: "1895" from "(1895".
     ids = ids[first : last + 1].tolist()
     size = len(answer_ids)
     for i in range(len(ids) - size + 1 if size else 0):

@@ -122,8 +122,8 @@ def _runner(
         return run
     signature = [tf.TensorSpec((), tf.resource)] * num_variables
     signature += [tf.TensorSpec(None, dtype)] * num_inputs
-    # A trace within the trace of a step would keep its graph, and so the
-    # weights of the network, for as long as this cache lives.
+    # A trace within the trace of a step would keep the graph of the step, and
+    # so the weights of the network, as long as this cache lives.
     with tf.init_scope():
         return tf.function(
             run, signature, autograph=False, jit_compile=True
