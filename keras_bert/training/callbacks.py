@@ -23,17 +23,18 @@ class Callbacks:
     With several steps per execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
-    steps, `val_` metrics, speeds, the step. The logs of a batch have `loss`,
-    `learning_rate` and all other metrics of the training, as means over the
-    steps since the last row of the history. The logs are read from the device
-    when a callback looks at one of them; the callback then waits for the step.
-    A callback that does not look costs nothing.
+    steps, `val_` metrics, speeds and the step. The logs of a batch contain
+    `loss`, `learning_rate` and all other training metrics, as means over the
+    steps since the last row of the history. A value is read from the device
+    when a callback looks it up in the logs; the callback then waits for the
+    step. A callback that looks up no value costs nothing.
 
     `model` has the weights that are saved. A callback that sets
     `model.stop_training = True` ends the run after the step, with a checkpoint
     and an evaluation. With several workers, the run ends after the interval,
-    and only the chief's callbacks decide. The run is then finished: the same
-    call does nothing, but a call without callbacks trains on.
+    and only the chief's callbacks decide. The run is then finished: if the same
+    call is repeated, it does nothing, but a call without callbacks continues
+    the training.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Callbacks:
 
 
 class LazyMetrics(collections.UserDict):
-    """Metrics that are read from the device when somebody looks at them."""
+    """Metrics, each of which is read from the device when it is looked up."""
 
     def __getitem__(self, name: str) -> float:
         return float(super().__getitem__(name))

@@ -34,8 +34,8 @@ _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
 _TRAINING_ONLY = "training_only"
-# This file is not checked, because a user may edit the path of a base model in
-# it.
+# This file is not checked, because a user may edit the base model's path in the
+# file.
 _NOT_CHECKED = {"adapters.json"}
 
 # A function of a weight's path that returns whether the checkpoints of a run
@@ -136,7 +136,8 @@ def checkpoint_writer(
 
     The function copies the present state and writes it in the background while
     training continues. It removes all but the last `keep_max` checkpoints.
-    `sidecars` maps names of text files, to save beside the weights, to texts.
+    `sidecars` maps the names of text files to their texts; these files are
+    saved beside the weights.
 
     The next call of the function, or the end of the `with` block, waits for the
     checkpoint and raises the error if it could not be written.

@@ -41,7 +41,7 @@ class TrainingSetup:
         objectives: The objectives by the name of the model's output.
         count_work: A function of the features of a batch, used in a graph, that
             returns the numbers of sequences, tokens and flops in the batch; see
-            `WORK`. These are reported per second.
+            `WORK`. The numbers are reported per second.
         num_train_steps: The number of steps of the whole run.
         num_warmup_steps: The number of steps until the learning rate is at its
             peak.
@@ -53,8 +53,8 @@ class TrainingSetup:
         held_out_batches: A function of the shard of a worker that returns the
             worker's rows of held-out batches, or None. The batches are
             evaluated after every `save_checkpoints_steps` steps and at the end.
-        selection: How the model is evaluated after every interval, without
-            held_out_batches, and how the best model is chosen for `best/`.
+        selection: How the model is evaluated after every interval, and how the
+            best model is chosen for `best/`. It replaces held_out_batches.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
         learning_rate_factors: The factors of the learning rate, as in
