@@ -23,11 +23,11 @@ class Callbacks:
     With several steps per execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
-    steps, `val_` metrics, speeds and the step. The logs of a batch contain
-    `loss`, `learning_rate` and all other training metrics, as means over the
-    steps since the last row of the history. A value is read from the device
-    when a callback looks it up in the logs; the callback then waits for the
-    step. A callback that looks up no value costs nothing.
+    steps, `val_` metrics, speeds and the step. The logs of a batch contain the
+    `learning_rate` of the step, and `loss` and all other training metrics as
+    means over the steps since the last row of the history. A value is read from
+    the device when a callback looks it up in the logs; the callback then waits
+    for the step. A callback that looks up no value costs nothing.
 
     `model` has the weights that are saved. A callback that sets
     `model.stop_training = True` ends the run after the step, with a checkpoint
