@@ -1,5 +1,5 @@
-# Every target except clean runs setup first. setup does nothing if .venv is up
-# to date.
+# Every target except clean first installs what it needs in .venv. If .venv is up
+# to date, this does nothing.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,19 +15,25 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 .PHONY: setup demo demo-pretraining test test-slow test-all lint docs bench \
 	bench-server clean
 
-setup: .venv/installed
+setup: .venv/installed-for-tests
 
+# Python compiles a module when a program first imports it. pip would compile all
+# modules, which takes as long as the installation.
 .venv/installed: setup.py
 	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or sys.exit("keras_bert needs Python 3.11, 3.12 or 3.13; for example, run make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[test]'
+	$(BIN)/pip install --quiet --no-compile --editable .
 	touch $@
 
-demo: setup
+.venv/installed-for-tests: .venv/installed
+	$(BIN)/pip install --quiet --no-compile --editable '.[test]'
+	touch $@
+
+demo: .venv/installed
 	$(BIN)/python examples/demo.py --output_dir=demo_output
 
-demo-pretraining: setup
+demo-pretraining: .venv/installed
 	$(BIN)/python examples/demo_pretraining.py --output_dir=demo_output
 
 test: setup
