@@ -140,7 +140,7 @@ def check_checkpoint_of_tensorflow():
         keras_bert.load_checkpoint(encoder, FOLDER / "tf1")
     except keras_bert.InputError as error:
         assert "tensorflow" in WITHOUT, error
-        assert str(error).endswith("can read; pip install tensorflow.")
+        assert str(error).endswith("can read; run pip install tensorflow.")
     else:
         assert "tensorflow" not in WITHOUT
 

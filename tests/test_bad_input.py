@@ -21,7 +21,7 @@ def test_wrong_input_of_the_data_scripts(script_folder, tmp_path):
     for changes, message in (
         ({"input_file": "absent.txt"}, "No file matches 'absent.txt'"),
         ({"input_file": empty}, "The text holds no sentence"),
-        ({"input_file": cut}, f"{cut} is not a whole gzip file"),
+        ({"input_file": cut}, f"{cut} is not a complete gzip file"),
         ({"output_file": tmp_path}, f"{tmp_path} is a folder"),
         ({"vocab_file": no_mask}, "has no [MASK]"),
         ({"vocab_file": "absent.txt"}, "No vocabulary at absent.txt"),
@@ -29,7 +29,7 @@ def test_wrong_input_of_the_data_scripts(script_folder, tmp_path):
         assert message in error_of("create_pretraining_data", **data | changes)
     for text, message in (
         (empty, "no word to learn"),
-        (cut, f"{cut} is not a whole gzip file"),
+        (cut, f"{cut} is not a complete gzip file"),
     ):
         assert message in error_of(
             "build_vocab", input_file=text, output_file=tmp_path / "v.txt"

@@ -1,7 +1,8 @@
-"""Checkpoints that hold adapters (LoRA) and heads, and name their base model.
+"""Checkpoints that contain LoRA adapters and heads, and name their base model.
 
-`adapters.json`, beside the weights, has the path of the base model and a
-fingerprint of its encoder. If you move the base model, edit the path there.
+The file `adapters.json` beside the weights contains the path of the base model
+and a fingerprint of its encoder. If you move the base model, edit the path in
+`adapters.json`.
 """
 
 import dataclasses
@@ -33,8 +34,8 @@ class BaseModel:
             `hf://owner/name` or a model in this package.
         base_fingerprint: A hash of the encoder's weights, the same for every
             format of the checkpoint.
-        lora_alpha: The scale of the adapters: they are multiplied by this
-            number divided by their rank.
+        lora_alpha: The scale of the adapters. An adapter is multiplied by this
+            number divided by the adapter's rank.
     """
 
     base_checkpoint: str
@@ -43,7 +44,7 @@ class BaseModel:
 
     @classmethod
     def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
-        """Returns the description of a checkpoint that gets adapters."""
+        """Returns the base model that a checkpoint is for its new adapters."""
         place = str(checkpoint)
         is_name = place.startswith(SCHEME) or shipped_folder(place)
         if not is_name and not is_remote(to_path(place)):
@@ -75,10 +76,10 @@ def is_adapter(path: str) -> bool:
 
 
 def is_stored_with_adapters(path: str) -> bool:
-    """Returns whether a checkpoint of adapters holds the weight at a path.
+    """Returns whether a checkpoint with adapters contains the weight at a path.
 
-    Such a checkpoint holds the adapters and the heads; the base model holds
-    all other weights.
+    Such a checkpoint contains the adapters and the heads; the base model
+    contains all other weights.
     """
     return is_adapter(path) or bool(heads_of([path]))
 
@@ -135,7 +136,8 @@ def _fingerprint(file: Path) -> str:
     arrays = read_file(file)
     before = ""
     if has_adapters(arrays):
-        # The merged weights are not hashed: products differ between processors.
+        # The merged weights are not hashed, because the products of the
+        # adapters' matrices differ slightly between processors.
         base = BaseModel.beside(file)
         before = base.base_fingerprint + str(base.lora_alpha)
     return hash_arrays(arrays, without_heads(arrays, heads_of(arrays)), before)

@@ -1,6 +1,6 @@
-"""A path, a URL or a name -> a checkpoint and what its files say.
+"""A path, a URL or a name -> a checkpoint with its config, weights and task.
 
-A checkpoint is searched for once, and each of its files is read once.
+The checkpoint is searched for once, and each of its files is read once.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Checkpoint:
 
     @staticmethod
     def of(checkpoint: "str | Path | Checkpoint") -> "Checkpoint":
-        """Returns the checkpoint at a path; a `Checkpoint` stays as it is.
+        """Returns the checkpoint at a path, or the given `Checkpoint` itself.
 
         Raises FileNotFoundError if there is no checkpoint.
         """
@@ -50,9 +50,9 @@ class Checkpoint:
 
     @staticmethod
     def of_tokenizer(checkpoint: "str | Path | Checkpoint") -> "Checkpoint":
-        """Like `of`, but a folder may have a tokenizer and no weights.
+        """Like `of`, but also accepts a folder with a tokenizer and no weights.
 
-        The `file` of such a checkpoint is the vocabulary.
+        The `file` of a checkpoint without weights is the vocabulary.
         """
         try:
             return Checkpoint.of(checkpoint)
@@ -79,12 +79,12 @@ class Checkpoint:
 
     @functools.cached_property
     def config(self) -> BertConfig:
-        """The config, from the `.keras` file or from beside the weights.
+        """The config, from the `.keras` file or from a file beside the weights.
 
         If there is both a `bert_config.json` and a `config.json`, the file that
         belongs to the format of the weights is read; the log warns if the other
-        file says something else. If the weights have Hugging Face's names,
-        "gelu" is the erf form in both files.
+        file differs. If the weights have Hugging Face's names, "gelu" means the
+        erf form in both files.
 
         Raises FileNotFoundError if there is no config.
         """
@@ -98,7 +98,7 @@ class Checkpoint:
                 f"{self.folder} has neither bert_config.json nor config.json; "
                 "copy the checkpoint's config there, or give a bert_config."
             )
-        # A config.json alone needs no look at the weights.
+        # With only a config.json, the names of the weights do not matter.
         is_google = files[0].name == "bert_config.json"
         is_of_hub = is_google and is_huggingface_file(self.file)
         if is_of_hub:
@@ -130,7 +130,7 @@ class Checkpoint:
 
     @functools.cached_property
     def arrays(self) -> Arrays:
-        """The weights by their paths in the network.
+        """The weights, keyed by their paths in our network.
 
         Adapters are merged into the weights of their base model. The weights of
         sentence-transformers' Dense modules are included.
@@ -143,7 +143,7 @@ class Checkpoint:
 
     @functools.cached_property
     def heads(self) -> set[str]:
-        """The heads that a model can load: no untied masked LM."""
+        """The heads that a model can load; an untied masked LM is not one."""
         is_untied = has_untied_decoder(self.arrays)
         return heads_of(self.arrays) - ({"masked_lm"} if is_untied else set())
 
@@ -154,10 +154,10 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """A dict from "task.json" to its text; empty if there is no such file.
+        """{"task.json": its text}; empty if there is no such file.
 
-        A checkpoint with this file is a fine-tuned model. Raises InputError if
-        the file is damaged.
+        A checkpoint with a task.json is a fine-tuned model. Raises InputError
+        if the file is damaged.
         """
         file = self.folder / "task.json"
         if not file.is_file():
@@ -170,8 +170,9 @@ class Checkpoint:
     ) -> int:
         """Returns the length of the longest sequence, in tokens.
 
-        The tokenizer, the network and `most` limit it. Raises InputError if the
-        tokenizer's `model_max_length` is not a number.
+        The length is the smallest of the tokenizer's limit, the network's limit
+        and `most`. Raises InputError if the tokenizer's `model_max_length` is
+        not a number.
         """
         limits = [bert_config.max_position_embeddings, most]
         file = self.folder / "tokenizer_config.json"

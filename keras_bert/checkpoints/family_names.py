@@ -1,4 +1,4 @@
-"""The names of a family's weights in transformers <-> BERT's names."""
+"""Tensors keyed by a family's names in transformers <-> by BERT's names."""
 
 from collections.abc import Collection
 from types import ModuleType
@@ -51,11 +51,11 @@ def without_prefix(name: str, family: str) -> str:
 def to_bert_names(
     stored: Arrays, source: str, family: str, architectures: Collection[str]
 ) -> Arrays:
-    """Returns a family's tensors under BERT's names; splits joined tensors.
+    """Returns a family's tensors, keyed by BERT's names; splits joined tensors.
 
-    Names that the family does not have stay as they are. An encoder's pooler is
-    left out if a layer of the head replaces it. `source` names the file in log
-    messages. `architectures` are BERT classes, such as "BertForMaskedLM".
+    Names that are not in the family's table stay as they are. The encoder's
+    pooler is left out if a layer of the head replaces it. `source` is the file,
+    for messages. `architectures` are BERT classes, such as "BertForMaskedLM".
 
     Raises InputError if two tensors get the same name.
     """
@@ -98,9 +98,11 @@ def to_bert_names(
 def from_bert_names(
     arrays: Arrays, family: str, architecture: str
 ) -> tuple[Arrays, str]:
-    """Returns BERT's tensors under a family's names, and the class name.
+    """Returns tensors, keyed by a family's names, and the family's class name.
 
-    Raises InputError if transformers has no such class for the family.
+    `arrays` are keyed by BERT's names. `architecture` is a BERT class, such as
+    "BertForMaskedLM". Raises InputError if transformers has no such class for
+    the family.
     """
     head, table = architecture.partition("For")[2], _TABLES[family]
     _check_has_class(family, head)

@@ -22,10 +22,10 @@ _FILES = (".safetensors", ".bin", ".h5", ".keras", ".index.json")
 # The endings of a TensorFlow checkpoint's file names, after their prefix.
 _OF_TENSORFLOW = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 SCHEME = "hf://"
-# The first of these that a repository has is downloaded.
+# The first of these that a repository contains is downloaded.
 _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
-# sentence-transformers keeps the files of each module in a folder, such as
-# 2_Dense; before 2021, even the network's files.
+# The other files to download. sentence-transformers keeps the files of a module
+# in a folder, such as 2_Dense. Before 2021, even the network had a folder.
 _BESIDE = (
     *"*config*.json modules.json task.json tokenizer.json vocab.txt".split(),
     *"merges.txt sentencepiece.bpe.model vocab.json".split(),
@@ -90,7 +90,7 @@ def find_weights(checkpoint: str | Path) -> Path:
 
 
 def _weight_folders(path: Path) -> tuple[Path, Path]:
-    """Returns two folders that can hold the weights: `path` and a folder in it.
+    """Returns the folders that can hold the weights: `path` and a folder in it.
 
     Before 2021, sentence-transformers kept the network's weights in the folder
     of its module. Raises InputError if the network is not a Transformer.
@@ -127,7 +127,7 @@ def download(url: str) -> Path:
     except ImportError as error:
         raise InputError(
             f"{url} is on the Hugging Face Hub, and huggingface_hub is not "
-            "installed; pip install 'keras-bert-tf[hub]'."
+            "installed; run pip install 'keras-bert-tf[hub]'."
         ) from error
     name, _, revision = url.removeprefix(SCHEME).partition("@")
     for weights in _WEIGHTS_ON_HUB:
@@ -166,7 +166,10 @@ def shipped_folder(checkpoint: str | Path) -> Path | None:
 
 
 def local_weights(file: Path) -> Path:
-    """Returns a path from `find_weights`; for a remote path, a local copy."""
+    """Returns the local path of a file from `find_weights`.
+
+    If the file is remote, the path is that of a copy.
+    """
     if file.is_file():
         names = {file.name, *(part.name for part in shards(file))}
     else:
@@ -175,7 +178,7 @@ def local_weights(file: Path) -> Path:
 
 
 def shards(file: Path) -> list[Path]:
-    """Returns the files that an `.index.json` names, or the file itself."""
+    """Returns the files that an `.index.json` lists; else [file]."""
     if not file.name.endswith(".index.json"):
         return [file]
     names = read_json(file).get("weight_map")

@@ -1,4 +1,4 @@
-"""Weight names in google-research/bert (TF1) and the Model Garden (TF2)."""
+"""Names in google-research/bert (TF1) and Model Garden (TF2) <-> our paths."""
 
 import math
 import re
@@ -57,13 +57,13 @@ _STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
 def from_google(stored: names.Arrays, source: str) -> names.Arrays:
-    """Returns a checkpoint's weights under our paths, without optimizer state.
+    """Returns a checkpoint's weights, keyed by our weight paths.
 
-    Raises InputError if a variable does not belong to BERT; `source` names the
-    file in the message.
+    The optimizer's state is left out. Raises InputError if a variable does not
+    belong to BERT; `source` is the file, for the message.
     """
     if _GARDEN_WORDS in stored:
-        # The pretrainer's variables have the name of its model as a prefix.
+        # In a pretrainer, the variables of the encoder have the prefix "bert/".
         plain = {name.removeprefix("bert/"): a for name, a in stored.items()}
         arrays = names.to_paths(plain, names.weight_names(_GARDEN), source)
         return {path: _merge_heads(path, a) for path, a in arrays.items()}
@@ -75,7 +75,7 @@ def from_google(stored: names.Arrays, source: str) -> names.Arrays:
 
 
 def to_google(arrays: names.Arrays) -> names.Arrays:
-    """Returns our weights under the names in google-research/bert.
+    """Returns our weights, keyed by their names in google-research/bert.
 
     Raises InputError for a head that google-research/bert does not have.
     """
@@ -98,7 +98,10 @@ def _table(heads: Mapping[str, str]) -> dict[str, names.Name]:
 
 
 def _merge_heads(path: str, array: names.StoredArray) -> names.StoredArray:
-    """Returns an attention kernel as [H, H] and a bias as [H]; H = N * D."""
+    """Returns an attention weight with the axes of heads and units joined.
+
+    A kernel becomes [H, H], and a bias becomes [H].
+    """
     if "/attention/" not in path:
         return array
     if path.endswith("/bias"):

@@ -1,4 +1,4 @@
-"""Heads on the encoder, and what other formats call them."""
+"""Heads on the encoder, and their names in other formats."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -29,8 +29,9 @@ class HeadNames(NamedTuple):
     Attributes:
         path: The layer's name here, the first part of its weights' paths.
         google: The prefix of `output_weights` and `output_bias` in a
-            checkpoint of google-research/bert; None if it has no such head.
-        huggingface: The module's name in transformers, or None.
+            google-research/bert checkpoint; None if there is no such head.
+        huggingface: The module's name in transformers; None if there is no such
+            head.
         architecture: The class in transformers that has this head.
         num_outputs: The number of units that distinguishes this head from
             another head with the same name; None for any number.
@@ -104,9 +105,9 @@ def stored_heads(
 ) -> dict[str, str]:
     """Returns the output layers in a file: our path -> the name in the file.
 
-    Several heads may have the same name in a file. Of the heads whose number of
-    outputs fits, a head of one of the `architectures` is preferred, then a head
-    with a `num_outputs`.
+    Several of our heads may have the same name in a file. Of the heads whose
+    number of outputs fits, a head of one of the `architectures` is preferred,
+    and then a head with a `num_outputs`.
 
     Args:
         stored: The arrays of the file.
@@ -129,13 +130,16 @@ def stored_heads(
 
 
 def is_left_out(path: str) -> bool:
-    """Returns whether only our own format has this head."""
+    """Returns whether only our own format can store the head `path`."""
     is_known = any(h.path == path and h.is_left_out for h in known_heads())
     return is_known or path.startswith(GENERATOR)
 
 
 def without_left_out(arrays: Arrays) -> Arrays:
-    """Returns the arrays without the heads of our own format, and warns."""
+    """Returns the arrays without heads that only our own format can store.
+
+    The log warns if there are such heads.
+    """
     left_out = set(filter(is_left_out, heads_of(arrays)))
     if left_out:
         logging.warning(
@@ -149,9 +153,9 @@ def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
     """Returns the arrays, plus the prediction heads that a ModernBERT needs.
 
     `paths` are the paths of the model's weights. A prediction head is between
-    the encoder and an output layer. transformers names it `head` in every
-    class, so a new classifier starts from the head of the masked LM or of
-    another classifier.
+    the encoder and an output layer. transformers names the prediction head
+    `head` in every class, so in transformers a new classifier starts from the
+    prediction head of the masked LM or of another classifier. So does it here.
     """
     given = heads_of(arrays)
     added = {}

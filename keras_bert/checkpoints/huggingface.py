@@ -1,4 +1,4 @@
-"""Names of weights in Hugging Face transformers, and its config.json."""
+"""Our weights and config <-> Hugging Face transformers' names and config."""
 
 import dataclasses
 import os
@@ -31,8 +31,8 @@ from keras_bert.errors import InputError
 from keras_bert.families import name_of
 from keras_bert.family_configs import huggingface_values
 
-# The names of google-research/bert with dots and without the prefix "bert.",
-# and similar names for weights that only other families have.
+# Our path -> the name in transformers. A name from google-research/bert gets
+# dots and loses the prefix "bert/".
 _ENCODER = {
     path: name.removeprefix("bert/")
     .replace("/layer_", "/layer/")
@@ -53,12 +53,12 @@ _ENCODER = {
 }
 # Constants that a file stores beside the weights.
 _BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
-# Prefixes of all names that a wrapper adds, such as torch.compile or a training
+# Prefixes that a wrapper adds to all names, such as torch.compile or a training
 # loop that holds the model in a field.
 _PREFIXES = ("module.", "_orig_mod.", "model.", "0.auto_model.")
-# The decoder of the masked LM, which is usually a copy of the weights in
-# _COPIES. If it is no copy, only an encoder or a model with another head can
-# load the checkpoint: no masked LM here has a decoder of its own.
+# The decoder of the masked LM. Its weights are usually copies of other weights,
+# as _COPIES lists. If they are not, only an encoder or a model with another
+# head can load the checkpoint, because our masked LM has no decoder of its own.
 _DECODER = {"masked_lm/decoder": "cls.predictions.decoder"}
 UNTIED_DECODER = "masked_lm/decoder/kernel"
 UNTIED_BIAS = "masked_lm/decoder/bias"
@@ -84,24 +84,25 @@ def is_huggingface(names: Arrays) -> bool:
 def from_huggingface(
     stored: Arrays, source: str, family: str, architectures: Collection[str]
 ) -> Arrays:
-    """Returns the tensors of a transformers model under our paths.
+    """Returns a transformers model's tensors, keyed by our weight paths.
 
     Args:
-        stored: The tensors by their names.
+        stored: The tensors, keyed by their names in the file.
         source: The file, for messages.
         family: A row of `keras_bert.families.FAMILIES`.
-        architectures: The BERT classes with the model's head. They say what a
-            `classifier` classifies: by default, whole texts.
+        architectures: Names of BERT classes with the model's head, such as
+            "BertForTokenClassification". They say what the module `classifier`
+            classifies; without them, it classifies whole texts.
 
     Raises:
         InputError: If a tensor does not belong to the family, or if two tensors
-            belong to one weight.
+            belong to the same weight, but have different values.
     """
     plain = _without_prefixes(stored, source, family)
     plain = to_bert_names(plain, source, family, architectures)
     for name, original in _COPIES.items():
         copy = plain.get(name)
-        # If the copy and its original are the same, a file may have only one.
+        # A file may contain the copy, its original, or both.
         if copy and copy.equals(plain.setdefault(original, copy)):
             del plain[name]
     architectures = architectures or ["BertForSequenceClassification"]
@@ -110,7 +111,7 @@ def from_huggingface(
 
 
 def _without_prefixes(stored: Arrays, source: str, family: str) -> Arrays:
-    """Returns the weights without prefixes, and with today's names."""
+    """Returns the weights, keyed by their current names without prefixes."""
     prefix, common = "", os.path.commonprefix(list(stored))
     while more := [x for x in _PREFIXES if common.startswith(prefix + x)]:
         prefix += more[0]
@@ -124,8 +125,8 @@ def _without_prefixes(stored: Arrays, source: str, family: str) -> Arrays:
         twin = full_names.setdefault(name, full_name)
         if not array.equals(plain.setdefault(name, array)):
             raise InputError(
-                f"{source} has {full_name} and {twin}, which are the same "
-                "weight, with different values; remove one of them."
+                f"{source} has {full_name} and {twin}, which belong to the "
+                "same weight, but have different values; remove one of them."
             )
     return {
         x: array
@@ -140,7 +141,7 @@ def has_untied_decoder(paths: Iterable[str]) -> bool:
 
 
 def to_huggingface(arrays: Arrays, family: str) -> tuple[Arrays, str]:
-    """Returns our weights under transformers' names, and the class name.
+    """Returns our weights, keyed by transformers' names, and the class name.
 
     Raises InputError if transformers has no model with these heads.
     """
@@ -173,7 +174,7 @@ def to_huggingface_config(
 
     Args:
         config: The config of the network.
-        architecture: The name of a class, such as "BertForPreTraining".
+        architecture: The model's class, such as "BertForPreTraining".
         labels: The names of a classifier's outputs, in order.
 
     Raises:

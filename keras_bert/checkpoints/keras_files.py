@@ -1,4 +1,4 @@
-"""A Keras network, or its `.keras` file -> its BertConfig and weights."""
+"""A Keras network or a `.keras` file -> the network's config and weights."""
 
 import functools
 import json
@@ -39,7 +39,7 @@ def read_keras(file: Path) -> Arrays:
     except Exception as error:
         raise InputError(
             f"Keras cannot load {file} ({_first_line(error)}); first import "
-            "the module that defines its custom layers, or save it again."
+            "the module that defines its custom layers, or save the file again."
         ) from error
     arrays = arrays_of(network)
     return {x: y for x, y in arrays.items() if "/lora_kernel_" not in x}
@@ -60,8 +60,8 @@ def config_of_file(file: Path) -> BertConfig:
             values = json.loads(archive.read("config.json"))
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"{file} is not a whole .keras file ({_first_line(error)}); save "
-            "it again with model.save."
+            f"{file} is not a complete .keras file ({_first_line(error)}); "
+            "save it again with model.save."
         ) from error
     return _config(values, str(file))
 
@@ -110,7 +110,7 @@ def _config(values: Any, source: str) -> BertConfig:
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields name and config of each layer of class `name`, at any depth."""
+    """Yields each layer of class `name`, at any depth: its name and config."""
     if isinstance(values, Mapping):
         if values.get("registered_name") == f"keras_bert>{name}":
             yield values["config"]["name"], values["config"]

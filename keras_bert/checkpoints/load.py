@@ -43,21 +43,25 @@ def load_checkpoint(
 
     Args:
         model: An encoder, a pre-training model or a fine-tuned model.
-        checkpoint: The path of a checkpoint. It can be an output_dir of
-            `pretrain` or `finetune`: its best checkpoint is loaded, or else its
-            last. It can be one of the checkpoints in an output_dir. Adapters
-            are merged into the weights of their base model. It can be a folder
-            from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
-            in one file or in shards, or with `tf_model.h5`. It can be a
-            `.safetensors`, `.bin` or `.h5` file, or the `.keras` file of a
-            network from `keras_bert.models`. It can be a released TF1
-            checkpoint or an encoder from the Model Garden, as a folder or a
-            prefix (`bert_model.ckpt`). Any of these can be a URL, such as
-            `s3://bucket/run` (extra `storage`). `hf://owner/name` is a Hub
-            model (extra `hub`).
-        new_head: Whether only the encoder and its pooler are loaded, and all
-            other parts keep their random weights. Use it if the checkpoint has
-            an output layer for other labels.
+        checkpoint: The path of a checkpoint:
+
+            - An output_dir of `pretrain` or `finetune`: the best checkpoint in
+              it is loaded, or else the last. Adapters are merged into the
+              weights of their base model.
+            - One of the checkpoints in an output_dir.
+            - A folder from Hugging Face with `model.safetensors` or
+              `pytorch_model.bin`, in one file or in shards, or with
+              `tf_model.h5`.
+            - A `.safetensors`, `.bin` or `.h5` file, or the `.keras` file of a
+              network from `keras_bert.models`.
+            - A released TF1 checkpoint or an encoder from the Model Garden, as
+              a folder or a prefix (`bert_model.ckpt`).
+
+            Any of these can be a URL, such as `s3://bucket/run` (extra
+            `storage`). `hf://owner/name` is a Hub model (extra `hub`).
+        new_head: Whether to load only the encoder and its pooler; all other
+            parts keep their random weights. Set `new_head` if the checkpoint
+            has an output layer for other labels.
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
@@ -141,7 +145,7 @@ def _load(
     _warn_of_other_config(model, checkpoint)
     for path in loaded:
         weights[path].assign(arrays[path].read())
-    # Other formats lack the heads of our own format, so these are not reported.
+    # Some heads are only in our own format, so their absence is not reported.
     return file, {h for h in absent if not is_left_out(h)}
 
 

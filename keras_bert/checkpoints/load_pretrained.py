@@ -1,4 +1,4 @@
-"""A checkpoint -> everything that turns texts into vectors."""
+"""A checkpoint -> its encoder, config, tokenizer and preprocessor."""
 
 import dataclasses
 from pathlib import Path
@@ -37,9 +37,8 @@ class PretrainedModel:
 
     Attributes:
         encoder: The network from `build_encoder`, with the weights.
-        preprocessor: The `BertPreprocessor`; where TensorFlow is not
-            installed, a `ListPreprocessor` from
-            keras_bert.text.without_tensorflow.
+        preprocessor: A `BertPreprocessor`. If TensorFlow is not installed, a
+            `ListPreprocessor` from keras_bert.text.without_tensorflow.
         config: The `BertConfig`.
     """
 
@@ -83,8 +82,8 @@ def load_pretrained(
         max_seq_length: The longest sequence, in tokens; longer texts are cut.
             By default, the limit of the checkpoint, but at most 128.
         vocab_file: The vocabulary; by default, the file beside the weights.
-        do_lower_case: Whether to lower-case the text; by default as the
-            checkpoint was trained.
+        do_lower_case: Whether to lower-case the text. By default, the text is
+            treated as in the checkpoint's training.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -119,7 +118,8 @@ def load_config_and_tokenizer(
 ) -> tuple[BertConfig, Any]:
     """Returns the config and the tokenizer of a checkpoint.
 
-    A given `bert_config` or `vocab_file` replaces the checkpoint's.
+    If `bert_config` or `vocab_file` is given, it replaces the checkpoint's own.
+
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If config and vocabulary do not belong together.

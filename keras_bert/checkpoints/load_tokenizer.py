@@ -30,12 +30,12 @@ def load_tokenizer(
 ) -> Any:
     """Loads the tokenizer of a checkpoint or of a vocabulary file.
 
-    The files beside the weights define the tokenizer. If they have a setting
-    that this package does not support, they are refused.
+    The files beside the weights define the tokenizer. A setting in them that
+    this package does not support raises InputError.
 
-    The result is a `BertTokenizer`. Where TensorFlow is not installed, it is a
-    `ListTokenizer` from keras_bert.text.without_tensorflow, which turns lists
-    of strings into lists of ids with the package `tokenizers`.
+    The result is a `BertTokenizer`. If TensorFlow is not installed, the result
+    is a `ListTokenizer` from keras_bert.text.without_tensorflow, which turns
+    lists of strings into lists of ids with the package `tokenizers`.
 
     Example:
         >>> keras_bert.load_tokenizer("pretrained").do_lower_case
@@ -48,13 +48,13 @@ def load_tokenizer(
             files of a tokenizer alone.
         vocab_file: A vocab.txt or a tokenizer.json; by default, the file beside
             the weights.
-        do_lower_case: Whether to lower-case the text; by default as the
-            checkpoint was trained, or else as the vocabulary suggests. The log
-            says if the vocabulary decided.
+        do_lower_case: Whether to lower-case the text. By default, the
+            checkpoint decides. If it does not say, the capitals in the
+            vocabulary decide, and the log warns.
         special_tokens_in_text: Whether "[MASK]" in a text becomes the special
-            token, as in transformers. By default, the saved tokenizer decides;
-            if it does not say, False, so that no user can put a special token
-            into a text.
+            token, as in transformers. By default, the saved tokenizer decides.
+            If it does not say, the value is False, so that no user can put a
+            special token into a text.
 
     Raises:
         FileNotFoundError: If the checkpoint or vocabulary is missing.
@@ -100,11 +100,11 @@ def resolve_tokenizer_settings(
     do_lower_case: bool | None = None,
     special_tokens_in_text: bool | None = None,
 ) -> TokenizerSettings:
-    """Returns the settings of the tokenizer of a checkpoint or a vocabulary.
+    """Returns the tokenizer settings of a checkpoint or a vocabulary.
 
     Given values override the saved settings. The log warns if a given
-    `do_lower_case` contradicts the checkpoint. If nothing says `do_lower_case`,
-    the capitals in the vocabulary decide, and the log warns.
+    `do_lower_case` contradicts the checkpoint. If `do_lower_case` is neither
+    given nor saved, the capitals in the vocabulary decide, and the log warns.
     """
     file, source = to_path(vocab_file), vocab_file
     told: dict[str, Any] = {}
@@ -148,9 +148,10 @@ def resolve_tokenizer_settings(
 def tokenizer_values(checkpoint: AnyCheckpoint) -> dict[str, Any]:
     """Returns the fields of `TokenizerSettings` that a checkpoint sets.
 
-    The files beside the weights set them, or "cased" or "uncased" in the last
-    two parts of the checkpoint's path. Raises InputError if a file is damaged
-    or has a setting that this package does not support.
+    They are set by the files beside the weights. If no file sets
+    `do_lower_case`, "cased" or "uncased" in the last two parts of the
+    checkpoint's path sets it. Raises InputError if a file is damaged or has a
+    setting that this package does not support.
     """
     checkpoint = Checkpoint.of_tokenizer(checkpoint)
     told = read_values(checkpoint.folder)

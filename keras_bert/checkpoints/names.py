@@ -1,4 +1,8 @@
-"""Arrays by their names in a file <-> arrays by the paths of our weights."""
+"""Arrays keyed by their names in a file <-> arrays keyed by our weight paths.
+
+Our path of a weight is its path in a network of keras_bert.models, such as
+"layer_0/output/kernel".
+"""
 
 import dataclasses
 import re
@@ -19,7 +23,7 @@ _LAYER = re.compile(r"(?<![a-z])(layers?[_.])(\d+)(?=[/.])")
 class StoredArray:
     """An array in a file, read on demand.
 
-    Weights are read one by one, so memory never holds a whole checkpoint.
+    Weights are read one at a time, so memory never holds a whole checkpoint.
 
     Attributes:
         shape: The shape, known without reading the array.
@@ -37,7 +41,7 @@ class StoredArray:
         return self is other or np.array_equal(self.read(), other.read())
 
     def finite(self, name: str, file: Path) -> Self:
-        """Returns an array whose `read` raises InputError if not all is finite.
+        """Returns an array whose `read` raises InputError for inf and NaN.
 
         `name` and `file` are for the message.
         """
@@ -45,7 +49,7 @@ class StoredArray:
         def read() -> np.ndarray:
             array = self.read()
             with np.errstate(all="ignore"):
-                # Nearly always, one pass shows that all numbers are finite.
+                # If the sum is finite, all numbers are; it nearly always is.
                 is_sure = np.isfinite(array.sum(dtype=np.float32))
             if not is_sure and not np.isfinite(array).all():
                 raise InputError(
@@ -70,17 +74,17 @@ Name = tuple[str, bool]
 def weight_names(
     modules: Mapping[str, str], *, transposed: bool = False, **ends: str
 ) -> dict[str, Name]:
-    """Returns a table from paths of our weights to names in another format.
+    """Returns a mapping from our weight paths to names in another format.
 
     Args:
-        modules: Our path -> the name in the other format, with `{i}` for the
-            index of the layer. A path that ends with "_embeddings" or "_bias"
-            is a weight, a path that ends with "layer_norm" is a layer norm, and
-            any other path is a dense layer.
+        modules: A mapping from our paths to names in the other format, both
+            with `{i}` for the index of the layer. A path that ends with
+            "_embeddings" or "_bias" is a weight, a path that ends with
+            "layer_norm" is a layer norm, and any other path is a dense layer.
         transposed: Whether the kernels are stored as [units, inputs].
-        ends: The ending that follows the name of a module for its `kernel`,
-            `bias`, `gamma`, `beta` or `embeddings`. By default, it is the same
-            as in our paths, such as "/kernel"; for `embeddings`, it is empty.
+        ends: What follows a module's name in the name of its `kernel`, `bias`,
+            `gamma`, `beta` or `embeddings`. By default, the ending is the same
+            as in our paths, such as "/kernel"; `embeddings` have none.
     """
     names = {}
     for path, name in modules.items():
@@ -100,10 +104,10 @@ def weight_names(
 def to_paths(
     stored: Arrays, names: Mapping[str, Name], source: str, family: str = "bert"
 ) -> Arrays:
-    """Returns a file's arrays under our paths.
+    """Returns a file's arrays, keyed by our weight paths.
 
-    Raises InputError if an array has an unknown name; `source` names the file
-    in the message.
+    `names` maps our paths to names in the file. Raises InputError if an array
+    has another name; `source` is the file, for the message.
     """
     return _renamed(
         dict(sorted(stored.items())),
@@ -114,7 +118,10 @@ def to_paths(
 
 
 def to_names(arrays: Arrays, names: Mapping[str, Name]) -> Arrays:
-    """Returns our arrays under `names`; InputError if an array has no name."""
+    """Returns our arrays, keyed by their names in another format.
+
+    `names` maps our paths to these names. Raises InputError if it lacks a path.
+    """
     return _renamed(
         arrays,
         names,
@@ -136,6 +143,6 @@ def _renamed(arrays: Arrays, names: Mapping[str, Name], unknown: str) -> Arrays:
 
 
 def without_number(name: str) -> tuple[str, str]:
-    """Returns a name with {i} for the index of its layer, and the index."""
+    """Returns a name with {i} for its layer's index, and that index."""
     layer = _LAYER.search(name)
     return _LAYER.sub(r"\1{i}", name, count=1), layer[2] if layer else ""

@@ -1,14 +1,14 @@
-"""Weights <-> numbers of 8 or 4 bits with scales: a quarter of the bytes.
+"""float32 weights <-> integers of 8 or 4 bits, with scales.
 
-A table has one scale for each row, and a kernel has one for each unit. Vectors
-such as biases stay as they are. With 8 bits, the largest number that shares a
-scale becomes 127 times the scale, and a number is off by at most half the
-scale.
+With 8 bits, a file has about a quarter of the bytes. A table has one scale for
+each row, and a kernel has one scale for each unit. Vectors such as biases stay
+as they are. With 8 bits, the scale is 1/127 of the largest absolute value that
+shares it, so a rounded weight is off by at most half the scale.
 
-With 4 bits, a number becomes one of 15 multiples of the scale, from -7 to 7.
-The scale with the smallest error is chosen, and the largest numbers may be cut.
-Two neighbors in a row share a byte: the first one has the lower bits, and 8 is
-added to both.
+With 4 bits, a weight becomes one of 15 multiples of the scale, from -7 to 7.
+Of several scales, the scale with the smallest error is chosen, so the largest
+weights may be clipped. Two neighbors in a row share a byte: the first is in the
+lower four bits, and 8 is added to both.
 """
 
 import re
@@ -18,11 +18,11 @@ import numpy as np
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 
-# The scales of a weight are stored under its path plus an ending, which shows
-# the number of bits.
+# The scales of a weight are stored under the weight's path plus an ending. The
+# ending shows the number of bits.
 SCALES = (_SCALE, _SCALE_OF_4_BITS) = (".scale", ".scale_of_4_bits")
-# What may have 4 bits: the word embeddings and the feed-forward networks, which
-# are most of the weights. Attention would lose more accuracy.
+# The weights that may have 4 bits: the word embeddings and the feed-forward
+# networks, which are most of the weights. Attention would lose more accuracy.
 _MAY_HAVE_4_BITS = re.compile(
     r"word_embeddings$|layer_\d+/(intermediate|gate|output)/kernel$"
 )
@@ -32,7 +32,7 @@ _SMALLEST_SCALE = np.float32(1e-30)
 
 
 def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
-    """Returns the weights with rounded matrices, and the matrices' scales.
+    """Returns the weights with matrices rounded to integers, and their scales.
 
     Args:
         arrays: Weights under the paths of the network.
@@ -46,7 +46,7 @@ def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
             values = array.read().astype("float32")
             axis = 0 if path.endswith("kernel") else 1
             ending, rounded_and_scale = _SCALE, _in_8_bits
-            # Two numbers of a row share a byte.
+            # With 4 bits, two numbers of a row share a byte.
             is_even = values.shape[1] % 2 == 0
             if bits == 4 and is_even and _MAY_HAVE_4_BITS.search(path):
                 ending, rounded_and_scale = _SCALE_OF_4_BITS, _in_4_bits
@@ -59,7 +59,7 @@ def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
 def dequantize(stored: Arrays, source: str) -> Arrays:
     """Returns float32 weights from rounded numbers and their scales.
 
-    Raises InputError if a scale fits no array.
+    Raises InputError if a scale does not fit an array.
     """
     arrays = {x: y for x, y in stored.items() if not x.endswith(SCALES)}
     for name in stored.keys() - arrays.keys():

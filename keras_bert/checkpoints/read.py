@@ -1,4 +1,4 @@
-"""A file of weights in any format -> arrays under the paths of our weights."""
+"""A file of weights in any format -> arrays keyed by our weight paths."""
 
 import contextlib
 import functools
@@ -23,22 +23,23 @@ from keras_bert.family_configs import as_of_bert, translate_huggingface
 from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import full_disk_named, read_json
 
-# The path of a dataset in an H5 file is LAYER/MODEL_CLASS/MODULE/...:0. In a
-# model with a language-model head, several layers repeat the shared embeddings.
+# The path of a dataset in an H5 file is LAYER/MODEL_CLASS/MODULE/WEIGHT:0. In a
+# file with a language-model head, several layers contain the shared embeddings.
 _DATASET = re.compile(
     r"[^/]+/tf_[^/]+/(?P<module>.+)/"
     r"(?P<weight>beta|bias|embeddings|gamma|kernel|weight):0"
 )
 
-# The types in safetensors with at most 8 bits: integers and floats.
+# The beginnings of safetensors' names for types with at most 8 bits.
 _FEW_BITS = ("I8", "U8", "F4", "F6_", "F8_")
 
 
 def read_file(file: Path) -> Arrays:
-    """Returns the arrays of a file from `find_weights`, under our paths.
+    """Returns a weight file's arrays, keyed by our weight paths.
 
-    If the arrays have Hugging Face's names, the config.json beside the file is
-    read too. Adapters are not merged.
+    `file` is a path from `find_weights`. If the arrays have Hugging Face's
+    names, the config.json beside the file is read too. Our own LoRA adapters
+    are returned as they are, not merged.
     """
     stored = read_arrays(file)
     if _reader(file) is _read_tensorflow:
@@ -47,11 +48,11 @@ def read_file(file: Path) -> Arrays:
         return stored
     if (adapters := file.parent / "adapter_config.json").is_file():
         raise InputError(
-            f"{adapters} belongs to peft adapters, which cannot be read here; "
-            "merge them with peft's merge_and_unload, and save the model."
+            f"{adapters} belongs to peft adapters, which this package cannot "
+            "read; merge them with peft's merge_and_unload, and save the model."
         )
     values = read_json(file.parent / "config.json", is_needed=False)
-    # This refuses a network that is not one of ours.
+    # Raises an error if this package does not have such a network.
     family = translate_huggingface(values)["family"]
     names = values.get("architectures") or ()
     architectures = [as_of_bert(str(name)) for name in names]
@@ -67,9 +68,10 @@ def is_huggingface_file(file: Path) -> bool:
 
 
 def read_arrays(file: Path) -> Arrays:
-    """Returns the arrays of a file from `find_weights`, under the file's names.
+    """Returns a weight file's arrays, keyed by their names in the file.
 
-    An array with a number that is not finite is refused when it is read.
+    `file` is a path from `find_weights`. Reading an array with an infinity or
+    a NaN raises InputError.
     """
     stored: Arrays = {}
     for part in shards(local_weights(file)):
@@ -78,15 +80,15 @@ def read_arrays(file: Path) -> Arrays:
 
 
 def fingerprint_of(checkpoint: str | Path) -> str:
-    """Returns a hash of all weights of a checkpoint, equal in every format."""
+    """Returns a hash of a checkpoint's weights, the same for every format."""
     arrays = read_file(find_weights(checkpoint))
     return hash_arrays(arrays, arrays)
 
 
 def hash_arrays(arrays: Arrays, paths: Iterable[str], before: str = "") -> str:
-    """Returns a hash of the text `before` and the arrays at the sorted `paths`.
+    """Returns a hash of the string `before` and the arrays at the `paths`.
 
-    Arrays are hashed in float32.
+    The arrays are hashed in float32, sorted by path.
     """
     digest = hashlib.blake2b(before.encode(), digest_size=16)
     for path in sorted(paths):
@@ -97,14 +99,18 @@ def hash_arrays(arrays: Arrays, paths: Iterable[str], before: str = "") -> str:
 
 
 def read_safetensors(file: Path) -> Arrays:
-    """Returns the arrays of a `.safetensors` file; InputError if damaged."""
+    """Returns the arrays of a `.safetensors` file, keyed by name.
+
+    Raises InputError if the file is damaged, or if another package quantized
+    its weights.
+    """
     try:
-        # By default, the file is mapped into memory, which then holds both the
-        # file and its arrays.
+        # By default, safe_open maps the file into memory, which then holds both
+        # the file and the arrays.
         opened = safetensors.safe_open(file, framework="np", backend="pread")
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"{file} is not a whole safetensors file ({error}); copy or "
+            f"{file} is not a complete safetensors file ({error}); copy or "
             "train it again."
         ) from error
     slices = {x: opened.get_slice(x) for x in list(opened.keys())}
@@ -120,13 +126,13 @@ def read_safetensors(file: Path) -> Arrays:
         if dtype.startswith(_FEW_BITS) and not (is_ours and dtype[0] in "IU"):
             raise InputError(
                 f"{file} stores {name} as {dtype}, because another package "
-                "quantized it; give the checkpoint from before."
+                "quantized it; give the checkpoint that is not quantized."
             )
     return dequantize(stored, str(file))
 
 
 def write_safetensors(file: Path, stored: Arrays) -> None:
-    """Writes arrays in float32, except for the numbers that `quantize` rounded.
+    """Writes arrays as float32, but integers from `quantize` as they are.
 
     Raises OSError if the disk is full.
     """
@@ -141,29 +147,30 @@ def write_safetensors(file: Path, stored: Arrays) -> None:
 
 
 def read_pytorch(file: Path) -> Arrays:
-    """Returns the tensors of a PyTorch `.bin` file, by name.
+    """Returns the tensors of a PyTorch `.bin` file, keyed by name.
 
-    The file is a pickle, which can name any function and call it. torch reads
-    only tensors and plain containers, and refuses a file with anything else.
+    The file is a pickle, and a pickle can call any function when it is loaded.
+    So torch is told to load only tensors and plain containers.
 
-    Raises InputError if the file is damaged or has anything but tensors, or if
-    torch is not installed.
+    Raises InputError if the file is damaged or contains anything else, or if
+    torch is not installed or older than 2.6.
     """
     try:
         import torch
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{file} is a PyTorch file, which only torch reads; pip install "
-            "'keras-bert-tf[torch]', or get the weights as safetensors."
+            f"{file} is a PyTorch file, which only torch reads; run pip "
+            "install 'keras-bert-tf[torch]', or get the weights as safetensors."
         ) from error
-    # Before torch 2.6, such a file could run code anyway (CVE-2025-32434).
+    # Before torch 2.6, a file could run code in spite of weights_only=True
+    # (CVE-2025-32434).
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
         raise InputError(
             f"torch {torch.__version__} cannot read {file} safely; install "
             "torch 2.6 or later, or get the weights as safetensors."
         )
     try:
-        # torch does not compare the checksums.
+        # torch does not verify the zip file's checksums.
         if zipfile.is_zipfile(file) and zipfile.ZipFile(file).testzip():
             raise ValueError("A checksum is wrong.")
         tensors = torch.load(file, map_location="cpu", weights_only=True)
@@ -180,10 +187,11 @@ def read_pytorch(file: Path) -> Arrays:
 
 
 def read_h5(file: Path) -> Arrays:
-    """Returns the arrays of a `tf_model.h5` from a transformers TF class.
+    """Returns the arrays of a `tf_model.h5`, keyed by their PyTorch names.
 
-    transformers removed these classes in release 5. The arrays get the names
-    that transformers' PyTorch classes give to the same weights.
+    The file was written by one of transformers' TensorFlow classes, which
+    release 5 removed. An array's PyTorch name is the name of the same weight in
+    transformers' PyTorch classes.
 
     Raises InputError if the file is damaged or another program wrote it.
     """
@@ -212,7 +220,10 @@ def read_h5(file: Path) -> Arrays:
 
 
 def _module(path: str) -> str:
-    """Returns bert.encoder.layer.0.output for bert/encoder/layer_._0/output."""
+    """Returns a module's PyTorch name.
+
+    For bert/encoder/layer_._0/output, it is bert.encoder.layer.0.output.
+    """
     path = re.sub(r"_\._(\d+)", r".\1", path)
     # `mlm___cls` and `nsp___cls` are both the module `cls`.
     return re.sub(r"^\w+___", "", path).replace("/", ".")
@@ -231,7 +242,7 @@ def _opened(file: Path) -> Iterator[h5py.File]:
     except Exception as error:  # damage makes h5py raise any error
         reason = " ".join(str(error).split())
         raise InputError(
-            f"{file} is not a whole transformers tf_model.h5 ({reason}); "
+            f"{file} is not a complete transformers tf_model.h5 ({reason}); "
             "copy it again."
         ) from error
 
@@ -242,7 +253,7 @@ def _read_tensorflow(prefix: Path) -> Arrays:
     except ModuleNotFoundError as error:
         raise InputError(
             f"{prefix} is a TensorFlow checkpoint, which only TensorFlow "
-            "can read; pip install tensorflow."
+            "can read; run pip install tensorflow."
         ) from error
     return read_tensorflow(prefix)
 

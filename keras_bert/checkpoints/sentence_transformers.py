@@ -43,12 +43,13 @@ _CROSS_ENCODER: Known = {
     "activation_fn": None,
     "keep_in_fp32_modules": None,  # here, all modules compute in float32
 }
-# PyTorch options that change no result; `model_args` and other keys have them.
+# Options for PyTorch that change no result. They are in `model_args` and in
+# other keys that end with "args".
 _OPTIONS = (
     "add_pooling_layer attn_implementation device_map dtype low_cpu_mem_usage "
     "torch_dtype trust_remote_code use_safetensors"
 ).split()
-# Task -> the output of the network, and the output of its module.
+# Task -> the name of the network's output, and of its module's output.
 _MODULE_OUTPUTS = {
     "feature-extraction": ("last_hidden_state", "token_embeddings"),
     "sequence-classification": ("logits", "scores"),
@@ -82,7 +83,7 @@ def read_modules_file(root: Path) -> list[dict[str, Any]]:
 def module_class(module: dict[str, Any]) -> str:
     """Returns the class of a module, such as "Pooling".
 
-    A class of another library keeps the name of this library.
+    If the class is from another library, its full name is returned.
     """
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
@@ -93,9 +94,9 @@ def module_class(module: dict[str, Any]) -> str:
 def read_known(
     file: Path, known: Known, *, is_needed: bool = False
 ) -> dict[str, Any]:
-    """Returns the values of all known keys, from a JSON file or the defaults.
+    """Returns the values of all `known` keys, from a JSON file or the defaults.
 
-    Raises InputError if the file has another key, or an unknown value.
+    Raises InputError if the file has a key or a value that is not known.
     """
     values = read_json(file, is_needed=is_needed)
     known_values = {name: x[0] if x else None for name, x in known.items()}
@@ -122,7 +123,7 @@ def is_cross_encoder(root: Path) -> bool:
 
 
 def read_cross_encoder(root: Path) -> dict[str, Any]:
-    """Returns the config of a CrossEncoder; missing values are the defaults.
+    """Returns the config of a CrossEncoder, with defaults for missing values.
 
     Raises InputError if the CrossEncoder has modules besides the network.
     """
@@ -166,10 +167,11 @@ def read_max_seq_length(folder: Path, task: str) -> Any:
 
 
 def read_dense_modules(folder: Path) -> Arrays:
-    """Returns the weights of the Dense modules beside a folder's weights.
+    """Returns the weights of the Dense modules that belong to a network.
 
-    They are the weights of `build_embedder`'s layers `dense_0`, `dense_1` and
-    so on. A module without a bias gets a bias of zeros.
+    `folder` is the folder of the network's weights. The result is keyed by the
+    paths in `build_embedder`'s layers `dense_0`, `dense_1` and so on. A module
+    without a bias gets a bias of zeros.
 
     Raises:
         FileNotFoundError: If the file of a module is missing.

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoint files: arrays under the names of variables."""
+"""TensorFlow checkpoint files <-> arrays keyed by the names of variables."""
 
 import contextlib
 import functools
@@ -19,10 +19,11 @@ _TRAINING_STATE = re.compile(r"\.OPTIMIZER_SLOT|(^|/)(optimizer|save_counter)/")
 
 
 def read_tensorflow(prefix: str | Path) -> Arrays:
-    """Returns the arrays of the checkpoint whose files have this prefix.
+    """Returns the arrays of a checkpoint, keyed by the names of variables.
 
-    The keys of a TF2 checkpoint are paths in an object graph, which also
-    stores the variables' names. The optimizer's variables are left out.
+    `prefix` is the prefix of the checkpoint's files. The keys in a TF2
+    checkpoint are paths in an object graph; the graph also stores the names of
+    the variables. The optimizer's variables in such a checkpoint are left out.
     """
     with _damage_named(prefix):
         reader = tf.train.load_checkpoint(str(prefix))
@@ -42,7 +43,7 @@ def read_tensorflow(prefix: str | Path) -> Arrays:
 
 
 def write_tensorflow(prefix: str | Path, stored: Arrays) -> None:
-    """Writes float32 arrays as variables of a TF1 checkpoint.
+    """Writes arrays as the float32 variables of a TF1 checkpoint.
 
     Raises OSError if the disk is full.
     """
@@ -83,6 +84,6 @@ def _damage_named(prefix: str | Path) -> Iterator[None]:
         yield
     except (tf.errors.OpError, IndexError, RuntimeError) as error:
         raise InputError(
-            f"{prefix} is not a whole TensorFlow checkpoint ({error}); copy "
+            f"{prefix} is not a complete TensorFlow checkpoint ({error}); copy "
             "it again."
         ) from error

@@ -1,4 +1,4 @@
-"""How models are exported."""
+"""The settings of exports."""
 
 import dataclasses
 
@@ -21,10 +21,10 @@ class PretrainedExportConfig(CheckedSettings):
     """The settings of `export_pretrained`.
 
     Attributes:
-        pooling: The vector of a text in `serving_default`: mean (of all
-            tokens), cls (the token [CLS]) or pooled (the output of the
-            pooler).
-        normalize: Whether all vectors have the length 1.
+        pooling: What the vector of a text in `serving_default` is: the mean of
+            all tokens (mean), the vector of [CLS] (cls) or the output of the
+            pooler (pooled).
+        normalize: Whether to scale all vectors to length 1.
         max_seq_length: The longest sequence, in tokens including [CLS] and
             [SEP]; longer texts are truncated. By default, the checkpoint's
             length, but at most 128.
@@ -45,13 +45,13 @@ class ExportConfig(CheckedSettings):
 
     Attributes:
         format: The format of the model. saved_model takes strings; litert, onnx
-            and openvino hold the network alone, which takes ids. auto chooses
+            and openvino contain only the network, which takes ids. auto chooses
             the format that answers fastest on this machine.
-        precision: The numbers of the exported network: float32; int8, for
-            litert, onnx and openvino; or bfloat16, for saved_model and openvino
-            on a machine with bfloat16 instructions. OpenVINO's int8 needs texts
-            of the task.
-        portable: Whether the tokenizer in a saved_model uses operations of
+        precision: The type of the numbers in the exported network: float32;
+            int8, for litert, onnx and openvino; or bfloat16, for saved_model,
+            and for openvino on a machine with bfloat16 instructions. OpenVINO's
+            int8 needs texts of the task.
+        portable: Whether the tokenizer in a saved_model uses only operations of
             plain TensorFlow. The model then loads without tensorflow-text, but
             is slower.
 
@@ -79,6 +79,6 @@ class ExportConfig(CheckedSettings):
             )
         if self.portable and self.format != "saved_model":
             raise InputError(
-                "portable is a setting of the tokenizer in a saved_model, "
-                f"but the format {self.format} takes ids; leave portable out."
+                "The setting portable is only for the format saved_model, but "
+                f"the format is {self.format}; leave out portable."
             )

@@ -56,9 +56,10 @@ def convert_checkpoint(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a checkpoint in another format; only int8 and int4 round weights.
+    """Writes a copy of a checkpoint in another format.
 
-    The log warns about settings of the model that the format cannot hold.
+    Only the formats int8 and int4 round the weights. The log warns about
+    settings of the model that the new format cannot store.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -77,15 +78,15 @@ def convert_checkpoint(
             model.safetensors (with our names of weights), bert_config.json,
             vocab.txt, tokenizer_config.json, and a task.json if the model is
             fine-tuned or a sentence-transformers model. "int8" is like "keras",
-            in a quarter of the bytes: matrices are rounded to 8 bits, and only
-            this package reads them. "int4" is like "int8", but the word
-            embeddings and the feed-forward networks are rounded to 4 bits.
-            "sentence_transformers" is like "huggingface", with the modules that
-            turn a text into its vector; the model must be of the kind
-            `embedding` or a pre-trained model.
+            but matrices are rounded to 8 bits, so the files are a quarter of
+            the size, and only this package reads them. "int4" is like "int8",
+            but the word embeddings and the feed-forward networks are rounded to
+            4 bits. "sentence_transformers" is like "huggingface", plus the
+            modules that turn a text into its vector; the model must be of the
+            kind `embedding` or a pre-trained model.
         settings: Settings of the kind `embedding`, such as `pooling`, for
-            "sentence_transformers"; by default, the model's settings or, for a
-            pre-trained model, the defaults of the kind.
+            "sentence_transformers". By default, the settings are those of the
+            model; a pre-trained model gets the defaults of the kind.
 
     Raises:
         FileNotFoundError: If the checkpoint or its config does not exist.
@@ -99,7 +100,7 @@ def convert_checkpoint(
     if settings and not is_embedder:
         raise InputError(
             f"{next(iter(settings))} is a setting of sentence_transformers, "
-            f"not of {to}; leave it out."
+            f"not of {to}; leave out this setting."
         )
     whole_files.check_is_new(output_dir)
     source = Checkpoint.of(checkpoint)
@@ -114,8 +115,9 @@ def convert_checkpoint(
     spec, labels = (None, ()) if is_ours else _task_beside(source, config)
     more: dict[str, Any] = {}
     if spec:
-        # Even for Google's format, which holds none of these values: an error
-        # says that neither format can hold the model.
+        # Google's format stores none of these values. They are computed for
+        # this format too, because an error means that it cannot store the model
+        # either.
         more |= get_kind(spec.kind).hub.config_values(spec.settings)
     vocab_file = source.vocab_file
     tokenizer: Any = load_tokenizer(source) if vocab_file else None
@@ -172,16 +174,16 @@ def _without_modules(arrays: Arrays) -> tuple[Arrays, Arrays]:
     left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
     if left_out:
         logging.warning(
-            "sentence-transformers has no place for %s; they are left out.",
+            "sentence-transformers has no place for %s; they are dropped.",
             ", ".join(sorted(left_out)),
         )
     return without_heads(arrays, left_out | heads_of(dense)), dense
 
 
 def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
-    """Returns the token ids for which transformers has other defaults."""
+    """Returns the token ids that differ from transformers' defaults, by key."""
     ids = {}
-    if not config.first_position:  # the id sets RoBERTa's first position
+    if not config.first_position:  # else the family's config sets this id
         ids["pad_token_id"] = tokenizer.pad_id
     if config.family == "modernbert":
         ids["cls_token_id"] = ids["bos_token_id"] = tokenizer.cls_id
@@ -219,7 +221,10 @@ def _tokenizer_files(
 def _task_beside(
     checkpoint: Checkpoint, config: BertConfig
 ) -> tuple[TaskSpec | None, Sequence[str]]:
-    """Returns the spec and the labels of a model; None without a known kind."""
+    """Returns the spec and the labels of a model.
+
+    The spec is None if the model has no task, or if its kind is not known.
+    """
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
         if task["kind"] not in known_kinds():  # a kind of the user
@@ -233,7 +238,7 @@ def _task_beside(
 def _warn_of_lost_settings(
     spec: TaskSpec, converted: Checkpoint, config: BertConfig, to: str
 ) -> None:
-    """Warns if the converted model has other settings than the original."""
+    """Warns if the settings of the converted model differ from the original."""
     kind = get_kind(spec.kind)
     if has_spec(converted):
         read = find_spec(converted, config).settings
@@ -271,8 +276,8 @@ def _check_google_has(config: BertConfig) -> None:
         value = getattr(config, name)
         if value != getattr(BertConfig, name):
             logging.warning(
-                "google-research/bert ignores %s=%s of the config, so its "
-                "outputs will differ.",
+                "google-research/bert ignores %s=%s in the config, so its "
+                "outputs will differ from those of this package.",
                 name,
                 value,
             )

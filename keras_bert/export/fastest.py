@@ -16,8 +16,8 @@ from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import new_version
 from keras_bert.progress import shown_log
 
-# Case -> the number of texts per call and the number of words per text. The
-# long texts fill a sequence.
+# Case -> the number of texts per call, and the number of words per text. A long
+# text fills a sequence.
 _CASES = {"1 short text": (1, 6), "8 long texts": (8, 600)}
 _NUM_ROUNDS = 7
 
@@ -31,11 +31,12 @@ def export_fastest(
     export_dir: str | Path,
     precision: str,
 ) -> tuple[Path, Measured]:
-    """Returns the next version in the fastest format, and the measurements.
+    """Writes the next version in the fastest format.
 
-    `export` writes a version into a folder. The formats take turns to answer
-    short and long texts, and each format's best time for each case counts. The
-    fastest format has the smallest product of these times. The log has a table.
+    Returns the version's folder, and the measurements. `export` writes a
+    version into a folder. The formats take turns to answer short and long
+    texts, and each format's best time for each case counts. The fastest format
+    has the smallest product of these times. The log shows a table of the times.
 
     Raises InputError if no format can be written.
     """

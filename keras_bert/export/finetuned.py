@@ -24,7 +24,8 @@ from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training.distribution import require_tensorflow
 
 # The largest difference allowed in the outputs of a float32 network, relative
-# to the largest output. Kernels add up numbers in different orders.
+# to the largest output. The outputs differ because kernels add up numbers in
+# different orders.
 _TOLERANCE = 1e-3
 
 
@@ -40,19 +41,21 @@ def export_finetuned(
 ) -> Path:
     """Writes the next version of a fine-tuned model, such as `served/1`.
 
-    The folder appears when it is complete. The class of the kind, such as
-    `Classification`, says what `serving_default` of a SavedModel takes and
-    returns. `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and
-    returns the outputs of the network. `export_saved_model` describes the other
-    signatures and the files. In another format, the folder holds:
+    The folder appears when it is complete. In a SavedModel, `serving_default`
+    is the signature for strings; the docstring of the kind's class, such as
+    `Classification`, describes its inputs and outputs. `serve_ids` takes
+    `input_ids`, `input_mask` and `segment_ids`, and returns the outputs of the
+    network. `export_saved_model` describes the other signatures and the files.
+    In any other format, the folder contains:
 
         network.tflite, network.onnx, or network.xml and network.bin: The
             network; its inputs and outputs have the same names as in `model`.
         README.md: The model card.
-        assets/model.json: The description, with the inputs and outputs.
+        assets/model.json: The description of the model, its inputs and its
+            outputs.
         assets/tokenizer.json: The tokenizer, for clients in other programming
             languages.
-        assets/: What this package needs to answer strings: `vocab.txt`,
+        assets/: The files with which this package answers strings: `vocab.txt`,
             `tokenizer_config.json`, `bert_config.json` and `task.json`.
 
     Args:
@@ -61,19 +64,19 @@ def export_finetuned(
             and its outputs into answers.
         export_dir: The folder of all versions of the model.
         bert_config: The config of the encoder.
-        training: The values about the training that the model card shows.
+        training: Facts about the training, for the model card.
         config: The format and the precision; by default, a SavedModel. The
             weights of a SavedModel have the precision of `model`.
-        calibration: Rows of the task. With int8, OpenVINO's ranges for the
-            inputs of each layer are computed from these rows.
+        calibration: Rows of the task. For OpenVINO in int8, the range of each
+            layer's inputs is computed from these rows.
 
     Returns:
         The folder of the new version.
 
     Raises:
-        InputError: If the network has an operation that the format lacks, a
-            package of the format is not installed, or a text field has a name
-            that no input can have.
+        InputError: If the network has an operation that the format lacks, if a
+            package for the format is not installed, or if a text field has a
+            name that no input can have.
     """
     require_tensorflow()
     config = config or ExportConfig()
@@ -142,7 +145,7 @@ def _describe_network(model: keras.Model, precision: str) -> dict[str, Any]:
 def _inputs(
     kind: Kind, rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, tf.Tensor]]:
-    """Returns one batch of network inputs for each row."""
+    """Returns the network's inputs for each row, as a batch of one."""
     examples = kind.encode(rows, labeled=False)
     indices = tf.range(len(examples.rows))[:, None]
     return [examples.batch(index)[0] for index in indices]

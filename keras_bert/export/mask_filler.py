@@ -1,4 +1,4 @@
-"""A text with [MASK] -> a pre-trained model's guesses of the word pieces."""
+"""A text with [MASK] -> a pre-trained model's guesses for each [MASK]."""
 
 import keras
 import tensorflow as tf
@@ -15,8 +15,8 @@ from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.packing import BertPreprocessor, Packed
 from keras_bert.text.tokenizer import BertTokenizer
 
-# The model computes a number for every word piece at each [MASK]. This takes
-# memory, because every token of a text may be a [MASK].
+# A call has at most this many tokens, to limit memory: the model computes a
+# number for every word piece at each [MASK], and every token may be a [MASK].
 _TOKENS_PER_CALL = 1_024
 
 
@@ -24,7 +24,7 @@ class MaskFiller:
     """Guesses the word pieces at each [MASK], eagerly or in a SavedModel.
 
     Attributes:
-        model: A network with the inputs of `build_pretraining_model`. Its
+        model: A network with the same inputs as `build_pretraining_model`. Its
             outputs are the `ids` and the `probabilities` of the best pieces.
         tokenizer: The tokenizer; `special_tokens.mask` is its spelling of
             [MASK].
@@ -78,12 +78,12 @@ class MaskFiller:
         ]
 
     def __call__(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the guesses for each [MASK] of texts, strings [B].
+        """Returns the guesses for each [MASK] in texts, strings [B].
 
-        M is the largest number of masks in a text. The guesses are
-        `masks.pieces`, strings [B, M, top_k], best first and padded with "",
-        and `masks.probabilities`, float32 [B, M, top_k], padded with 0. The
-        result also has the values of `Packed.truncation_info`.
+        M is the largest number of masks in a text. The guesses, best first, are
+        `masks.pieces`, strings [B, M, top_k], padded with "", and
+        `masks.probabilities`, float32 [B, M, top_k], padded with 0. The result
+        also contains the values of `Packed.truncation_info`.
         """
         packed = self._pack(text)
         features = packed.features
@@ -107,7 +107,7 @@ class MaskFiller:
 
     def _pack(self, texts: tf.Tensor) -> Packed:
         tokenizer = self.tokenizer
-        # The tokenizer would split the name of [MASK] like any other text.
+        # The tokenizer would split the string "[MASK]" like any other text.
         ids, *_ = self._masks.tokenize(texts, lambda x: [tokenizer(x)])
         return BertPreprocessor(tokenizer, self.max_seq_length).pack_ids([ids])
 
@@ -154,7 +154,7 @@ def load_mask_filler(
     max_seq_length: int | None = None,
     top_k: int = 5,
 ) -> MaskFiller:
-    """Loads a checkpoint that guesses the word pieces at each [MASK].
+    """Loads a checkpoint, to guess the word pieces at each [MASK] of a text.
 
     Example:
         >>> filler = keras_bert.export.load_mask_filler("pretrained", top_k=3)

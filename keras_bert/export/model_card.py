@@ -71,14 +71,15 @@ def model_card(
     sections: Mapping[str, str | Mapping[str, Any]],
     training: Mapping[str, Any],
 ) -> str:
-    """Returns a model card; each section is a text, or values by name.
+    """Returns a model card with the `sections`, which are keyed by title.
 
-    The Hub reads the lines before the title: what the model does
-    (`pipeline_tag`, one of the Hub's names), the Hub model that it was trained
-    from, and its metrics. `training` is as in `finetuned_card`.
+    A section is a text, or values keyed by name. The Hub reads the lines before
+    the card's title: what the model does (`pipeline_tag`, a name from the Hub),
+    the Hub model from which it was trained, and its metrics. `training` is as
+    in `finetuned_card`.
     """
     parts = to_path(folder).absolute().parts
-    # A run keeps its weights in a subfolder of its folder.
+    # The weights of a run are in a subfolder; the run's folder is the title.
     title = next(x for x in parts[::-1] if not _INNER_FOLDER.fullmatch(x))
     head: dict[str, Any] = {"library_name": "keras", "tags": ["bert"]}
     head["pipeline_tag"] = pipeline_tag

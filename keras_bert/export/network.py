@@ -1,4 +1,4 @@
-"""A network -> a file with which another runtime computes the outputs."""
+"""A network -> a file that LiteRT, ONNX Runtime or OpenVINO can run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,10 +20,10 @@ _OPSET = 17
 
 
 def write_litert(model: keras.Model, precision: str, file: Path) -> None:
-    """Writes a network for LiteRT, with the names of its inputs and outputs.
+    """Writes a network for LiteRT; its inputs and outputs keep their names.
 
     With `int8`, LiteRT multiplies integers of 8 bits. Each column of a weight
-    has a scale. Each row of a layer's input also has a scale, which is computed
+    has a scale. Each row of a layer's input has a scale too, which is computed
     at run time ("dynamic range").
 
     Raises InputError if the network has an operation that LiteRT lacks.
@@ -49,7 +49,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
 
 
 def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
-    """Writes a network for ONNX, with the names of its inputs and outputs.
+    """Writes a network in ONNX; its inputs and outputs keep their names.
 
     With `int8`, ONNX Runtime multiplies integers of 8 bits; see `onnx_int8`.
 
@@ -69,15 +69,15 @@ def write_openvino(
     file: Path,
     calibration: Sequence[Mapping[str, tf.Tensor]] = (),
 ) -> None:
-    """Writes a network for OpenVINO, with the names of its inputs and outputs.
+    """Writes a network for OpenVINO; its inputs and outputs keep their names.
 
     With `bfloat16`, OpenVINO computes in bfloat16; the weights are stored in
     float16, which rounds less. With `int8`, OpenVINO multiplies integers of 8
-    bits. Each column of a weight has a scale. Each layer's input also has a
-    scale, which the export computes from `calibration` ("static").
+    bits. Each column of a weight has a scale. The whole input of a layer has
+    one scale, which the export computes from `calibration` ("static").
 
     Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
-    an operation of the network, or if int8 has no inputs to calibrate on.
+    an operation of the network, or if `calibration` is empty with `int8`.
     """
     openvino = import_extra("openvino", "openvino")
     if precision == "int8":
@@ -85,7 +85,7 @@ def write_openvino(
         if not calibration:
             raise InputError(
                 "OpenVINO's int8 needs texts of the task, but none were given; "
-                "give --data_dir, or calibration in Python."
+                "give --data_dir, or in Python the argument calibration."
             )
     specs = _to_specs(model.input)
     function = tf.function(
@@ -105,7 +105,7 @@ def write_openvino(
                 nncf.Dataset(calibration),
                 model_type=nncf.ModelType.TRANSFORMER,
                 subset_size=len(calibration),
-                # Seven bits, as in `write_onnx`.
+                # Weights of seven bits, as in `onnx_int8`.
                 advanced_parameters=nncf.AdvancedQuantizationParameters(
                     overflow_fix=nncf.OverflowFix.ENABLE
                 ),
@@ -195,8 +195,8 @@ def _to_specs(tensors: Mapping[str, Any]) -> dict[str, tf.TensorSpec]:
 def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
     """Returns a network in ONNX; the weights are added after the conversion.
 
-    tf2onnx copies a graph dozens of times. With the weights of BERT-base, this
-    would take 23 GB.
+    tf2onnx copies a graph dozens of times. If the graph contained the weights
+    of BERT-base, the copies would take 23 GB.
     """
     onnx = import_extra("onnx", "onnx")
     tf2onnx = import_extra("tf2onnx", "onnx")

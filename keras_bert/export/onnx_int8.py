@@ -8,8 +8,8 @@ from keras_bert.predict.network import import_extra
 
 # The smallest scale, for a row of zeros.
 _SMALLEST = np.float32(1e-30)
-# Three functions in the language of `onnx.parser`. In a rounded input, 128
-# stands for 0.
+# Three functions in the syntax of `onnx.parser`. In a rounded input, the
+# integer 128 stands for 0.
 _FUNCTIONS = """
 <opset_import: ["" : 17], domain: "int8"> quantize_rows (x) => (q, scales) {
     sizes = Abs (x)
@@ -51,12 +51,12 @@ look_up (table, table_scales, ids) => (y) {
 def quantize(network: Any) -> Any:
     """Returns a float32 network that multiplies integers of 8 bits.
 
-    `network` and the result are an `onnx.ModelProto`. Each column of a matrix
-    and each row of an embedding table has a scale. Each row of a layer's input
-    also has a scale, which is computed at run time ("dynamic"). An answer
-    therefore does not depend on the other texts of the batch. With ONNX
-    Runtime's `quantize_dynamic`, it depends on them, because all rows of an
-    input share one scale.
+    Both `network` and the result are of type `onnx.ModelProto`. Each column of
+    a matrix and each row of an embedding table has a scale. Each row of a
+    layer's input has a scale too, which is computed at run time ("dynamic").
+    The answer to a text therefore does not depend on the other texts of the
+    batch. With ONNX Runtime's `quantize_dynamic`, the answer depends on them,
+    because all rows of an input share one scale.
     """
     onnx = import_extra("onnx", "onnx")
     graph = network.graph

@@ -33,15 +33,15 @@ def export_pretrained(
 ) -> Path:
     """Writes the next version of an encoder, such as `served/1`.
 
-    These signatures take `text`, strings [B]. All return `truncated` and
-    `num_tokens`, and these outputs:
+    The following signatures take `text`, strings [B]. All of them return
+    `truncated` and `num_tokens`. They also return:
 
     - serving_default: `embedding`, float32 [B, H].
     - embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
       float32 [B, H].
     - fill_mask: `masks.pieces` and `masks.probabilities` [B, M, 5], the best
-      word pieces for each [MASK], padded with "" and 0; only if the
-      checkpoint has a masked-LM head.
+      word pieces for each [MASK], padded with "" and 0. This signature exists
+      only if the checkpoint has a masked-LM head.
 
     `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and returns
     the outputs of the encoder. `export_saved_model` describes the files.
@@ -165,7 +165,7 @@ def _build_vectors(
 ) -> keras.Model:
     """Returns a network with one output for each pooling.
 
-    For R rows that hold K texts each, all outputs are float32 [R, K, H].
+    For R rows with K texts in each, all outputs are float32 [R, K, H].
     """
     tokens = encoder.output["sequence_output"]
     input_mask = encoder.input["input_mask"]

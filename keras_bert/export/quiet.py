@@ -7,10 +7,10 @@ from logging import getLogger
 
 @contextmanager
 def quiet(*names: str) -> Iterator[None]:
-    """Hides the messages of these loggers, except for errors.
+    """Hides the messages of the loggers with these names, except for errors.
 
-    TensorFlow's messages name a folder that is soon renamed, and the converters
-    warn about steps that no user can change.
+    TensorFlow's messages name a folder that is renamed soon afterwards, and the
+    converters warn about steps that a user cannot change.
     """
     loggers = [getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

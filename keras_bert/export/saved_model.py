@@ -16,7 +16,8 @@ from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
 
 # A server answers requests with these texts before it reports that a model is
 # ready. The first answers are slow, because TensorFlow then optimizes its
-# graphs and allocates memory. One text is short; one fills most of a sequence.
+# graphs and allocates memory. The first text is short; the second fills most of
+# a sequence.
 _WARM_UP_TEXTS = ("warm up", "warm up " * 60)
 
 
@@ -31,9 +32,9 @@ def export_saved_model(
 ) -> Path:
     """Writes the next version of a model, such as `served/1`.
 
-    Only tensorflow is needed to load the version, and tensorflow_text if the
-    tokenizer uses its operations. The folder appears when it is complete.
-    Beside the files of a SavedModel, it holds:
+    To load the version, only tensorflow is needed, plus tensorflow_text if the
+    tokenizer uses its operations. The folder appears when it is complete. In
+    addition to the files of a SavedModel, the folder contains:
 
         README.md: The model card.
         assets/model.json: The description and, for each signature that takes
@@ -43,17 +44,17 @@ def export_saved_model(
         assets.extra/tf_serving_warmup_requests: Requests that a server
             answers before it reports that it is ready.
 
-    The signature `serve_examples` is like `serving_default`, but takes
-    serialized tf.Examples. Classify and Regress signatures take only
-    tf.Examples.
+    The version also gets the signature `serve_examples`, which is like
+    `serving_default`, but takes serialized tf.Examples. Classify and Regress
+    signatures take only tf.Examples.
 
     Args:
         export_dir: The folder of all versions of the model.
-        signatures: The functions, by name.
-        tracked: The objects whose variables and tables the functions use. A
-            tf.Module among them must not hold a Keras model.
+        signatures: The signatures, keyed by name.
+        tracked: The objects whose variables and tables the signatures use. A
+            tf.Module among them must not contain a Keras model.
         description: The description in `assets/model.json`.
-        assets: Text files, by name.
+        assets: The texts of more files, keyed by file name.
         model_card: The text of `README.md`.
 
     Returns:
@@ -98,7 +99,7 @@ def export_saved_model(
 
 
 def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
-    """Returns the signatures that take texts, as `ServedModel` reads them."""
+    """Returns the signatures that take texts, in the form of model.json."""
     return {
         "signatures": {
             name: {
@@ -127,11 +128,12 @@ def _with_graph(signature: Signature) -> Signature:
 
 
 def _from_examples(signature: Signature) -> Signature:
-    """Returns a signature like the given one that takes tf.Examples.
+    """Returns a copy of a signature that takes serialized tf.Examples instead.
 
-    The inputs are features of the tf.Examples. An input of rank 1 is a feature
-    with one string. An input of rank 2 is a feature with any number of strings,
-    and is padded with "".
+    Each input of `signature` is read from the feature of the same name in the
+    tf.Examples. For an input of rank 1, the feature has one string. For an
+    input of rank 2, the feature has any number of strings, and the rows of the
+    input are padded with "".
     """
     features = {
         x.name: tf.io.FixedLenFeature([], tf.string)
@@ -161,8 +163,8 @@ def _write_warm_up(file: Path, signatures: Mapping[str, Signature]) -> None:
         from tensorflow_serving.apis import prediction_log_pb2
     except ImportError:
         logging.warning(
-            "The export has no warm-up requests, so the first answers of a "
-            "server are slow; run pip install 'keras-bert-tf[serve]'."
+            "The export has no warm-up requests, so a server's first answers "
+            "will be slow; run pip install 'keras-bert-tf[serve]'."
         )
         return
     file.parent.mkdir()

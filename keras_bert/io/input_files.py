@@ -72,7 +72,7 @@ def open_text(
                 yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
-            f"{file} is not a whole gzip file ({error}); copy it again, or "
+            f"{file} is not a complete gzip file ({error}); copy it again, or "
             "remove .gz from its name if it is plain text."
         ) from error
     except IsADirectoryError as error:

@@ -96,7 +96,7 @@ def test_a_truncated_tf1_checkpoint_is_refused(model, tmp_path, ending, size):
     write_tf1(tmp_path / "bert_model.ckpt", google(_weights(model)))
     file = tmp_path / f"bert_model.ckpt.{ending}"
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(InputError, match="is not a whole TensorFlow checkpoi"):
+    with pytest.raises(InputError, match="not a complete TensorFlow check"):
         load_checkpoint(model, tmp_path)
 
 

@@ -132,7 +132,7 @@ def test_the_working_directory_without_a_checkpoint(tmp_path, monkeypatch):
 def test_a_truncated_file_is_named(checkpoint):
     file = checkpoint / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(InputError, match="is not a whole safetensors file"):
+    with pytest.raises(InputError, match="is not a complete safetensors file"):
         _ = Checkpoint.of(checkpoint).arrays
 
 

@@ -24,7 +24,7 @@ REFUSED = "is damaged, or contains objects other than tensors; copy it"
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (None, "is a PyTorch file, which only torch reads; pip install"),
+        (None, "is a PyTorch file, which only torch reads; run pip ins"),
         ("2.5.1", "cannot read .*zip.bin safely; install torch 2.6"),
     ],
 )

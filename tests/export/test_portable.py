@@ -58,6 +58,6 @@ def test_any_number_of_texts(exported, num_texts):
 
 @pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino", "auto"])
 def test_what_takes_ids_is_refused(model_format):
-    message = f"in a saved_model, but the format {model_format} takes ids"
+    message = f"saved_model, but the format is {model_format}; leave out"
     with pytest.raises(InputError, match=message):
         ExportConfig(model_format, portable=True)

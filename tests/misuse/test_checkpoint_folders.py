@@ -123,10 +123,10 @@ class _Two(keras.Model):
      True),
     ("two weights under two names of one",
      _hub(_copied("pooler.dense.bias", _POOLER, 1)),
-     Says("pooler.dense.bias, which are the same weight, with different")),
+     Says("pooler.dense.bias, which belong to the same weight, but have d")),
     ("old and new names of a norm", _hub(_copied(
         "bert.embeddings.LayerNorm.gamma", "bert.embeddings.LayerNorm.weight",
-        1)), Says("which are the same weight, with different values")),
+        1)), Says("which belong to the same weight, but have different")),
     ("the decoder's bias alone", _hub(
         lambda a: {"cls.predictions.decoder.bias" if n == _BIAS else n: x
                    for n, x in a.items()}, build_pretraining_model), True),

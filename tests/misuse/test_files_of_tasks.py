@@ -71,7 +71,7 @@ _ROWS = "text\tlabel\na film\t1\n"
      Says("remove .gz from its name")),
     ("half of a .gz",
      lambda x: x.tsv(gzip.compress(_ROWS.encode() * 9)[:-9]),
-     Says("is not a whole gzip file")),
+     Says("is not a complete gzip file")),
 )  # fmt: skip
 def test_tsv(given, call, expected):
     check(call, given, expected)

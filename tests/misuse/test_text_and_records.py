@@ -28,7 +28,7 @@ _JSON = '{"text": "the fox"}\n'
      Says("remove .gz from its name")),
     ("half of a .gz",
      lambda x: x.lines("a.txt.gz", gzip.compress(b"the fox\n" * 9)[:-9]),
-     Says("is not a whole gzip file")),
+     Says("is not a complete gzip file")),
     ("JSON lines as text", lambda x: x.lines("a.jsonl", _JSON),
      Says("set text_field")),
     ("compressed JSON lines as text", lambda x: x.lines(

@@ -21,10 +21,10 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# The weights, config and tokenizer, and a dict from "task.json" to its text.
+# The weights, config, tokenizer and task; the task is {"task.json": its text}.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
-# ELECTRA's generator has as many layers as the network.
+# ELECTRA's generator has as many layers as its discriminator.
 _LAYER = re.compile(r"((?:generator_)?layer_)(\d+)/")
 
 
@@ -33,12 +33,12 @@ def extend_positions(
 ) -> None:
     """Writes a checkpoint with more positions, such as 1,024 instead of 512.
 
-    The position embeddings are copied over and over, as Longformer does
-    (arXiv 2004.05150, section 5): position 512 starts with the row of position
-    0. So neighboring tokens still have neighboring rows, and only the borders
-    between copies are new to the network. Train it on long texts afterwards.
-    All other weights stay the same, bit for bit. The state of the optimizer is
-    not copied.
+    The table of position embeddings is repeated, as in Longformer (arXiv
+    2004.05150, section 5): position 512 gets a copy of the row of position 0.
+    So neighboring tokens still have neighboring rows, and only the borders
+    between copies are new to the network. Train the new checkpoint on long
+    texts afterwards. All other weights stay the same, bit for bit. The state of
+    the optimizer is not copied.
 
     Example:
         >>> keras_bert.checkpoints.extend_positions("pretrained", "longer", 40)
@@ -55,8 +55,8 @@ def extend_positions(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If the model already has this number of positions or has
-            rotary positions, or if `output_dir` exists.
+        InputError: If the model already has as many positions, if it has rotary
+            positions, or if `output_dir` exists.
     """
     check_is_new(output_dir)
     arrays, config, tokenizer, task = read_checkpoint(checkpoint)
@@ -90,7 +90,7 @@ def extend_positions(
 def keep_layers(
     checkpoint: str | Path, output_dir: str | Path, layers: Sequence[int]
 ) -> None:
-    """Writes a copy of a checkpoint that has only some of the encoder blocks.
+    """Writes a copy of a checkpoint, with only some of its encoder blocks.
 
     All other weights are kept. The training of a smaller network can start from
     the result, as for DistilBERT (Sanh et al. 2019, arXiv 1910.01108, section
@@ -146,8 +146,8 @@ def keep_layers(
 def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """Returns the weights of a checkpoint, its config, tokenizer and task.
 
-    The task is a dict from "task.json" to its text, so that a changed
-    fine-tuned model can keep its task; it is empty for other models.
+    The task of a fine-tuned model is {"task.json": its text}; write it into the
+    new checkpoint to keep the task. For any other model, the task is empty.
 
     Raises FileNotFoundError if the checkpoint, config or vocabulary is missing,
     and InputError if they do not belong together.
@@ -172,9 +172,10 @@ def write_checkpoint(
     tokenizer: "BertTokenizer",
     task: Mapping[str, str],
 ) -> None:
-    """Writes a folder in our own format, which appears when it is complete.
+    """Writes a checkpoint folder in our own format.
 
-    `task` is a dict from "task.json" to its text; empty for no task.
+    The folder appears when it is complete. `task` is {"task.json": its text},
+    or empty for no task.
     """
     texts = {
         "bert_config.json": config.to_json(),

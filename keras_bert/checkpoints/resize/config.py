@@ -1,4 +1,4 @@
-"""The settings of changes to the vocabulary of a checkpoint."""
+"""The settings of `extend_vocab` and `trim_vocab`."""
 
 import dataclasses
 
@@ -31,13 +31,14 @@ class TrimVocabConfig(CheckedSettings):
 
     Attributes:
         min_count: How often a piece must occur in the text to be kept.
-        vocab_size: The size of the new vocabulary. The special tokens and the
-            kept characters come first, and the most frequent pieces of the text
-            fill the rest. By default, there is no limit.
-        keep_characters: Whether to keep all pieces of one character, so that
+        vocab_size: The largest size of the new vocabulary. The special tokens
+            and the kept characters have priority; the most frequent pieces of
+            the text fill the rest. By default, there is no limit.
+        keep_characters: Whether to keep all single-character pieces, so that
             words of other texts can still be split.
         keep_unseen_characters: Whether `keep_characters` includes characters
-            that are not in the text. A multilingual vocabulary has thousands.
+            that are not in the text. A multilingual vocabulary has thousands of
+            these.
     """
 
     min_count: int = 1

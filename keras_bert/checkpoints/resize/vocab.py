@@ -1,4 +1,4 @@
-"""A checkpoint -> the same checkpoint with more or with fewer word pieces."""
+"""A checkpoint -> a copy with more or fewer word pieces."""
 
 import dataclasses
 import itertools
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Every 20th line is held out.
 _HELD_OUT = 20
-# The weights with one row for each piece, and the axis of the rows.
+# The weights with one row or column for each piece -> the axis of the pieces.
 _AXES = {
     "embeddings/word_embeddings": 0,
     "masked_lm/output_bias": 0,
@@ -48,22 +48,23 @@ def extend_vocab(
     words: Iterable[str] = (),
     config: ExtendVocabConfig | None = None,
 ) -> dict[str, float]:
-    """Writes a checkpoint with more pieces: a text's pieces, or given words.
+    """Writes a checkpoint with more pieces, from a text or from given words.
 
-    From a text, it gets the characters without which words are [UNK], and then
-    the pieces that save the most tokens; see `choose_new_pieces`.
+    The pieces learned from a text are first the characters without which some
+    of its words are [UNK], and then the pieces that save the most tokens; see
+    `choose_new_pieces`.
 
     The new pieces come at the end, so all old ids stay the same, including the
-    ids of [unused] pieces. A new piece replaces the old pieces into which the
-    old tokenizer splits it; a new piece with ## is split as the middle of a
-    word. A character that no old piece covers counts as [UNK]. The embedding of
-    a new piece is the mean of the embeddings of these old pieces, and its
-    output bias is the mean of their output biases. All other weights stay the
-    same, bit for bit. The state of the optimizer is not copied.
+    ids of [unused] pieces. The old tokenizer splits each new piece into old
+    pieces: a new piece with ## as the middle of a word, and a character that no
+    old piece covers as [UNK]. The embedding of the new piece is the mean of
+    these old pieces' embeddings, and its output bias is the mean of their
+    output biases. All other weights stay the same, bit for bit. The state of
+    the optimizer is not copied.
 
-    In a SentencePiece (Unigram) or byte-level BPE vocabulary, new pieces join
-    old ones, and no character is added. A given word becomes one piece where a
-    space precedes it.
+    In a SentencePiece (Unigram) or byte-level BPE vocabulary, a new piece is
+    always the concatenation of old pieces, so no character is added. A given
+    word becomes one piece where a space precedes it in a text.
 
     Example:
         >>> figures = keras_bert.checkpoints.extend_vocab(
@@ -82,21 +83,22 @@ def extend_vocab(
             complete.
         lines: The text to learn from, in any order. Every 20th line is held
             out for the figures.
-        words: Words to add instead of pieces from `lines`, without spaces or
-            punctuation. A word that begins with ## is a piece for the middle of
-            words.
+        words: The words to add, if there are no `lines`. Each is one word,
+            without spaces or punctuation. A word that begins with ## is a piece
+            for the middle of words.
         config: The settings; by default, `ExtendVocabConfig()`.
 
     Returns:
-        Figures by name: `vocab_size_before` and `vocab_size_after`. If there
-        are held-out lines, the figures include their number of words,
-        `num_words`, and `tokens_per_word` and `unknown_words`, each with the
-        endings `_before` and `_after`. A punctuation mark counts as a word.
+        Figures keyed by name: `vocab_size_before` and `vocab_size_after`. If
+        there are held-out lines, there are also figures about them: the number
+        of words `num_words`, and, with `_before` and `_after` appended,
+        `tokens_per_word` and the number of `unknown_words`. A punctuation mark
+        counts as a word.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If nothing can be added, if the tokenizer would split one
-            of the `words`, or if `output_dir` exists.
+        InputError: If nothing can be added, if one of the `words` has a space
+            or punctuation, or if `output_dir` exists.
     """
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
@@ -152,10 +154,10 @@ def _extend_word_pieces(
     words: Sequence[str],
     config: ExtendVocabConfig,
 ) -> tuple["BertTokenizer", list[list[int]]]:
-    """Returns a tokenizer with new pieces, and the old ids in each new piece.
+    """Returns a tokenizer with more pieces, and the sources of the new pieces.
 
-    The ids belong to the old pieces into which a new piece was split before.
-    This function is for WordPiece vocabularies.
+    The sources of a new piece are the ids of the old pieces into which it is
+    split. The vocabulary must be WordPiece.
     """
     vocab = tokenizer.vocab
     if words:
@@ -196,9 +198,10 @@ def trim_vocab(
 ) -> dict[str, float]:
     """Writes a checkpoint without the pieces that a text does not use.
 
-    The special tokens stay. With `keep_characters`, all pieces of one character
-    stay too. The remaining pieces keep their order and their weights, bit for
-    bit, and get new ids. The state of the optimizer is not copied.
+    The special tokens stay. With `keep_characters`, all single-character pieces
+    stay too. The kept pieces get new ids, in the same order as before; their
+    weights stay the same, bit for bit. The state of the optimizer is not
+    copied.
 
     A word whose pieces are all kept is split as before. So with a `min_count`
     of 1 and no `vocab_size`, every text of `lines` has the same pieces as
@@ -225,7 +228,7 @@ def trim_vocab(
         config: The settings; by default, `TrimVocabConfig()`.
 
     Returns:
-        `vocab_size_before` and `vocab_size_after`.
+        The figures `vocab_size_before` and `vocab_size_after`, keyed by name.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -258,7 +261,7 @@ def trim_vocab(
     if size < len(ids):
         raise InputError(
             f"vocab_size is {size}, but there are already {len(ids)} special "
-            "tokens and pieces of one character; give a larger number, "
+            "tokens and single-character pieces; give a larger number, "
             "keep_characters=False, or keep_unseen_characters=False."
         )
     frequent = [i for i in np.argsort(-used, kind="stable") if i not in ids]
@@ -288,7 +291,7 @@ def _without_mark(piece: str) -> str:
 
 
 def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
-    """Yields lines, but moves every 20th line into the list `held_out`."""
+    """Yields lines that are not blank; puts every 20th into `held_out`."""
     lines = map(vocab_learner.checked_line, lines)
     texts = (line for line in lines if line.strip())
     for number, line in enumerate(texts, 1):
@@ -299,7 +302,7 @@ def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
 
 
 def _pieces_of(words: Sequence[str], tokenizer: "BertTokenizer") -> list[str]:
-    """Returns the words, cleaned as in a text, that are not yet pieces.
+    """Returns the words that are not pieces yet, cleaned like words of a text.
 
     Raises InputError if the tokenizer splits one of the `words` into several.
     """
@@ -328,10 +331,11 @@ def _write(
     tokenizer: "BertTokenizer",
     sources: list[list[int]],
 ) -> None:
-    """Writes a checkpoint with the pieces of another tokenizer.
+    """Writes a checkpoint with the pieces of the given `tokenizer`.
 
-    The row of a new piece is the mean of the old rows with the ids in its
-    `sources`. A row with one source is copied bit for bit.
+    `sources` has the old ids for each piece. The row of a piece is the mean of
+    the rows with these old ids; if there is one id, its row is copied bit for
+    bit.
     """
     arrays, config, _, task = whole
     for path, axis in _AXES.items():

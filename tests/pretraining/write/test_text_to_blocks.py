@@ -39,7 +39,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
     ):
         file.write_bytes(content)
         for options in ({}, {"document_per_file": True}, {"text_field": "x"}):
-            with pytest.raises(ValueError, match="a.gz is not a whole gzip f"):
+            with pytest.raises(ValueError, match="a.gz is not a complete gzip"):
                 _lines(file, **options)
 
 
