@@ -1,1 +1,1 @@
-"""The model mini_en_base: `keras_bert.load_pretrained("mini_en_base")`."""
+"""The model that `keras_bert.load_pretrained("mini_en_base")` loads."""

@@ -1,1 +1,1 @@
-"""Files on this machine and on a store, written whole, copied or resumed."""
+"""Files and folders, on this machine or on a store: read, written, copied."""

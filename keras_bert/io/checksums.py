@@ -19,7 +19,7 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
 
 
 def find_damage(folder: Path) -> str | None:
-    """Returns a text that names a damaged or missing file, or None.
+    """Returns what is damaged or missing in a folder, as a string, or None.
 
     A folder without checksums, such as a folder that a user made, is not
     checked. Nor is a folder on a store, because a store checks its objects.

@@ -9,9 +9,9 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 
 _DELIMITERS = ",;\t"
-# An unclosed quote must not read a large file into one field.
+# Without a limit, an unclosed quote would read a large file into one field.
 _MAX_FIELD_SIZE = 100_000_000
-# Quotes around a text, and at least one quote inside, all of them doubled.
+# Matches a text in quotes that has quotes inside, all of them doubled.
 _QUOTED_BY_EXCEL = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
 
@@ -23,8 +23,9 @@ def is_csv(file: str | Path) -> bool:
 def csv_table(
     path: str | Path, delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yields the line number and columns of each row; columns may span lines.
+    """Yields the line number and the columns of each row.
 
+    A column may span several lines; the number is that of the row's last line.
     Raises InputError if the quotes are wrong or the file is not UTF-8.
     """
     with open_text(path, errors="strict", newline="") as lines:
@@ -71,10 +72,11 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 
 
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
-    """Returns the delimiter that gives the header these columns, or else ",".
+    """Returns the delimiter with which the header has all `columns`; else ",".
 
-    If several delimiters fit, the delimiter with the most columns is returned:
-    with almost any delimiter, a header has a column with the index 0.
+    A column is a name or an index. If several delimiters fit, the one that
+    makes the most columns is returned, because almost any delimiter makes a
+    column with the index 0.
     """
 
     def num_names(delimiter: str) -> int:

@@ -2,8 +2,8 @@
 
 A store cannot rename a folder. So the first object that is written to a folder,
 and the last that is deleted from it, is `_PARTIAL`. A folder with this object
-is incomplete: a process is writing to it, or was killed. A folder that other
-tools copied to the store is complete without further signs.
+is incomplete: a process is writing to it, or was killed. Any other folder, such
+as a folder that another tool copied to the store, counts as complete.
 """
 
 import contextlib
@@ -17,11 +17,12 @@ from typing import Any
 
 from keras_bert.io.paths import is_remote
 
-# The names of objects, each with a text that changes with the object.
+# The names of objects, each with a string that changes when the object changes.
 Objects = tuple[tuple[str, str], ...]
 
 MARKER = "_PARTIAL"
-# Limits the disk space. A copy is read before the next copies are made.
+# The number of copies that are kept, to limit disk space. A copy is read before
+# the next copies are made.
 _MAX_COPIES = 4
 _TEXT = (
     b"This folder is incomplete: a process is writing to it, or was killed. "
@@ -32,7 +33,7 @@ _TEXT = (
 def list_names(folder: Any) -> list[str]:
     """Returns the names in a folder; [] if the folder is missing.
 
-    For a folder in an object store, it sends one request.
+    On a store, this takes one request.
     """
     try:
         if is_remote(folder):
@@ -44,10 +45,10 @@ def list_names(folder: Any) -> list[str]:
 
 
 def file_states(folder: Any) -> dict[str, str]:
-    """Returns, for each file below a folder, a text that changes with the file.
+    """Returns the state of each file in a folder, keyed by its relative path.
 
-    The names are relative to the folder. For a folder in an object store, it
-    sends one request.
+    A state is a string that changes when the file changes. Files in subfolders
+    are included. On a store, this takes one request.
     """
     if is_remote(folder):
         start = len(folder.path)
@@ -66,7 +67,8 @@ def file_states(folder: Any) -> dict[str, str]:
 def claim_folder(folder: Any) -> bool:
     """Marks a new folder as incomplete; returns False if the folder exists.
 
-    If the store supports it, only one of several processes gets the folder.
+    If several processes claim the folder, only one gets True, provided that the
+    store supports this.
     """
     if folder.exists():
         return False
@@ -121,7 +123,7 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
     """Returns `folder` itself if it is local, or else a local copy of it.
 
     `names` are the files to copy, by default all. A process copies the same
-    objects once, and again if they change. It keeps its last 4 copies and
+    objects only once, unless they change. It keeps its last 4 copies and
     deletes them when it ends. No other process reads these copies.
     """
     return _whole(_kept, folder, names).path if is_remote(folder) else folder
@@ -163,7 +165,7 @@ def _objects(folder: Any, names: tuple[str, ...] | None) -> Objects:
 
 def _copied(folder: Any, objects: Objects) -> TemporaryFolder:
     copy = TemporaryFolder()
-    # Error messages then name the bucket and the folder.
+    # With this path, error messages name the bucket and the folder.
     copy.path /= folder.path.lstrip("/")
     folder.fs.get(
         [f"{folder.path}/{name}" for name, _ in objects],

@@ -13,7 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
 
 _GZIP = b"\x1f\x8b"
-_HEAD = 1024  # bytes that show what a file holds
+_HEAD = 1024  # the number of bytes in which to look for null bytes
 
 
 def expand_globs(patterns: str | Path) -> list[str]:
@@ -86,15 +86,16 @@ def open_text(
 
 
 def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
-    """Yields the lines; raises InputError if they end with CR alone.
+    """Yields the lines of a file; raises InputError if they end with CR alone.
 
-    Such a file, as on old systems, would be read as one line.
+    Such a file, from an old system, would be read as one line.
     """
     for number, line in enumerate(lines):
         if not number and "\r" in line[:-1] and not line.endswith("\n"):
             raise InputError(
                 f"The lines of {file or 'the input'} end with CR alone, so "
-                "they would be one line; save the file with LF or CR LF."
+                "they would be read as one line; save the file with LF or CR "
+                "LF."
             )
         yield line
 

@@ -1,8 +1,8 @@
 """A name that a user gives -> a path, on this machine or on a store.
 
-A store keeps objects under names and knows neither folders nor renaming. Its
-paths have the methods of pathlib. Never call `mkdir` on such a path, because
-that may make a bucket.
+A store keeps objects under names, and has neither folders nor renaming. A path
+on a store has pathlib's methods. Never call `mkdir` on such a path, because
+`mkdir` may create a bucket.
 """
 
 import os
@@ -12,7 +12,8 @@ from typing import cast
 
 from keras_bert.errors import InputError
 
-# pathlib turns "gs://bucket" into "gs:/bucket". One letter would be a drive.
+# pathlib turns "gs://bucket" into "gs:/bucket". A scheme has at least two
+# letters, because one letter before the colon is a Windows drive.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)|[a-z][a-z0-9+.-]+://")
 
 
@@ -45,8 +46,9 @@ def to_path(path: str | Path) -> Path:
         filesystem = remote.fs
     except (ImportError, ValueError) as error:
         raise InputError(
-            f"{url} cannot be read ({error}); give a local path, or a URL such "
-            "as s3://bucket/name after pip install 'keras-bert-tf[storage]'."
+            f"{url} cannot be read ({error}); give a local path, or run pip "
+            "install 'keras-bert-tf[storage]' and give a URL such as "
+            "s3://bucket/name."
         ) from error
     if isinstance(remote, os.PathLike):  # file://
         return Path(remote)

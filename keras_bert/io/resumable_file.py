@@ -75,7 +75,8 @@ class ResumableFile:
             for number in range(self._num_parts):
                 with (self.folder / str(number)).open("rb") as part:
                     shutil.copyfileobj(part, whole)
-        remove(self._progress)  # first: parts without it are never continued
+        # First, because parts without progress.json are never continued.
+        remove(self._progress)
         remove(self.folder)
 
     def _read_progress(self) -> dict[str, Any]:

@@ -24,12 +24,12 @@ _locks: dict[str, threading.RLock] = {}
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yields a local path at which to write a file or make a folder.
 
-    When the block ends, the result becomes `path` and replaces what was there.
-    If the block raises, the result is removed and `path` is unchanged. If a
-    process is killed, the next call for the same `path` removes its remains. If
-    `path` is a link, the target of the link is replaced. Even after a power
-    failure, `path` has either the old or the new content, because the new
-    content is on the disk before it is renamed.
+    When the block ends, the result is renamed to `path` and replaces what was
+    there. If the block raises an error, the result is removed and `path` is
+    unchanged. If a process is killed, the next call for the same `path` removes
+    what the process left. If `path` is a link, the target of the link is
+    replaced. Even after a power failure, `path` has either the old or the new
+    content, because the new content is on the disk before it is renamed.
 
     On a store, a file is one object, which appears when it is complete. A
     folder is marked until it is complete; read it with `whole_folder`.
@@ -45,8 +45,9 @@ def shared_path(path: str | Path) -> AbstractContextManager[Path]:
     """Like `atomic_path`, for a path that several processes may write.
 
     Each process writes to a temporary path of its own. If several processes
-    write a file, the last file stays; if they write a folder, the first folder
-    stays. A killed process leaves its incomplete result, named `.*.partial`.
+    write a file, the file that is complete last stays; if they write a folder,
+    the folder that is complete first stays. A killed process leaves its
+    incomplete result, named `.*.partial`.
     """
     return _made(path, is_shared=True)
 
@@ -102,7 +103,8 @@ def _uploaded(path: Any) -> Iterator[Path]:
                 return
             replaced = _moved_aside(path)
             if is_whole(path):
-                # Whenever the process is killed, one of the folders is whole.
+                # Whenever the process is killed, one of the two folders is
+                # complete.
                 folders.copy_folder(path, replaced)
             folders.upload_folder(partial, path)
             remove(replaced)
@@ -150,7 +152,8 @@ def check_is_not_folder(path: str | Path) -> None:
 def read_json(file: Path, form: type = dict, *, is_needed: bool = True) -> Any:
     """Returns the object or list in a JSON file.
 
-    If the file is missing and not needed, the object or list is empty.
+    If the file is missing, and `is_needed` is False, the object or list is
+    empty.
 
     Raises:
         FileNotFoundError: If a file that is needed is missing.
@@ -213,7 +216,7 @@ def full_disk_named(path: str | Path, error: type[Exception]) -> Iterator[None]:
 def disk_error_named(path: Path) -> Iterator[None]:
     """Adds the path to a system error that names no file.
 
-    The calls that fail on a full disk do not know the name of the file.
+    For example, an error about a full disk does not name the file.
     """
     try:
         yield
@@ -225,7 +228,7 @@ def disk_error_named(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def write_error_named(path: Path) -> Iterator[None]:
-    """Turns the many errors of a store's libraries into an OSError."""
+    """Turns any error of a store's library into an OSError."""
     try:
         yield
     except IsADirectoryError:

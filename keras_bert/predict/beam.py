@@ -27,11 +27,11 @@ def predict_files_with_beam(
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
 ) -> int:
-    """Writes the answers to the lines of files in any order, with Apache Beam.
+    """Writes the answers to the lines of files, in any order, with Apache Beam.
 
-    The answers are the same as with `predict_files`. One worker reads a file,
-    and all workers answer its lines. First install the extra `beam`: pip
-    install 'keras-bert-tf[beam]'.
+    The answers are the same as with `predict_files`. Each file is read by one
+    worker, and its lines are answered by all workers. First install the extra
+    `beam`: run pip install 'keras-bert-tf[beam]'.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -48,7 +48,8 @@ def predict_files_with_beam(
 
     Args:
         model_dir: The folder that `FinetunedModel.export` wrote. All workers
-            must be able to read this folder and the files under the same names.
+            must be able to read this folder and the input files under the same
+            names.
         input_file: The text or CSV files, as in `predict_files`.
         output_file: The name of the output files, to which Beam adds numbers:
             "out/a.jsonl" becomes "out/a-00000-of-00005.jsonl". The files are
@@ -69,7 +70,7 @@ def predict_files_with_beam(
     beam = import_extra("apache_beam", "beam")
     check_is_no_csv(output_file)
     files = expand_globs(input_file)
-    # All workers load this version, even if a new one appears.
+    # All workers load this version, even if a newer version appears.
     folder, description = find_model(model_dir, signature)
     inputs = tuple(description["signatures"][signature]["inputs"])
     # "out/a.jsonl.gz" is split into "out/a" and ".jsonl.gz".

@@ -44,10 +44,10 @@ class Function:
     """A signature of a loaded model version.
 
     Attributes:
-        call: A function from input arrays to output arrays, both by name. It
-            raises InputError if it cannot read the inputs.
-        inputs: The specifications of the inputs, by name, in sorted order.
-        outputs: The specifications of the outputs, by name, in sorted order.
+        call: A function from input arrays to output arrays, both keyed by name.
+            It raises InputError if it cannot read the inputs.
+        inputs: The specifications of the inputs, keyed and sorted by name.
+        outputs: The specifications of the outputs, keyed and sorted by name.
         definition: The TensorFlow Serving SignatureDef, as JSON.
     """
 
@@ -79,7 +79,7 @@ class Function:
 
     @functools.cached_property
     def padded_outputs(self) -> list[str]:
-        """The names of the outputs that are padded to a batch's widest row."""
+        """The names of the outputs whose rows are padded to the widest row."""
         is_padded = self.is_batched and not self._has_lists
         return self._wide_outputs if is_padded else []
 

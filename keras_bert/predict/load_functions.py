@@ -21,22 +21,22 @@ def load_functions(
     signature: str | None = None,
     tokenizer: "ListTokenizer | None" = None,
 ) -> dict[str, Function]:
-    """Returns the functions of a model version, by signature name.
+    """Returns the functions of a model version, keyed by signature name.
 
     A SavedModel has a function for every signature. A network in another format
-    has functions for the signatures that take texts, or only for `signature`.
-    If the model's kind is your own, import the file of the kind first. Without
-    TensorFlow, the package `tokenizers` turns texts into ids; pass `tokenizer`
-    if the folder's tokenizer is loaded already.
+    has functions for the signatures that take texts; if `signature` is given,
+    only for this signature. If the model's kind is your own, import the file of
+    the kind first. Without TensorFlow, the package `tokenizers` turns texts
+    into ids; pass `tokenizer` if the folder's tokenizer is already loaded.
 
-    Raises InputError if a package is missing, or the folder is damaged.
+    Raises InputError if a package is missing, or if the folder is damaged.
     """
     check_is_undamaged(folder)
     has_tensorflow = importlib.util.find_spec("tensorflow")
     if format_of(folder) == "saved_model":
         if not has_tensorflow:
             raise InputError(
-                f"{folder} is a SavedModel, which needs TensorFlow; pip "
+                f"{folder} is a SavedModel, which needs TensorFlow; run pip "
                 "install tensorflow tensorflow-text, or export the model "
                 "with --format=auto."
             )

@@ -17,7 +17,7 @@ from keras_bert.predict.function import Spec
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Arrays by name.
+# Arrays, keyed by name.
 Arrays = Mapping[str, np.ndarray]
 Run = Callable[[Arrays], Arrays]
 
@@ -28,8 +28,8 @@ class Network:
 
     Attributes:
         run: A function from input arrays to output arrays.
-        input: The specifications of the inputs, by name.
-        output: The specifications of the outputs, by name.
+        input: The specifications of the inputs, keyed by name.
+        output: The specifications of the outputs, keyed by name.
     """
 
     run: Run
@@ -39,7 +39,7 @@ class Network:
     def __call__(
         self, features: "Mapping[str, tf.Tensor]", training: bool = False
     ) -> "dict[str, tf.Tensor]":
-        """Returns the outputs by name, in a graph or eagerly."""
+        """Returns the outputs, keyed by name, in a graph or eagerly."""
         import tensorflow as tf
 
         tensors = tf.numpy_function(
@@ -63,7 +63,8 @@ class Network:
 def load_network(version: Path) -> Network:
     """Returns the network of a version.
 
-    Raises InputError if its runtime is not installed or its file is damaged.
+    Raises InputError if the format's runtime is not installed, or if the
+    network's file is damaged.
     """
     model_format = versions.format_of(version)
     load = {
@@ -88,7 +89,7 @@ def _to_specs(described: Mapping[str, Any]) -> dict[str, Spec]:
 def import_extra(name: str, extra: str) -> Any:
     """Returns the module `name`, which the extra `extra` installs.
 
-    Raises InputError, which says what to install, if the module is missing.
+    If the module is missing, raises InputError that says what to install.
     """
     try:
         return importlib.import_module(name)

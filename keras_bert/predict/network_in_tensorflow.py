@@ -1,6 +1,7 @@
 """The folder of a network -> functions that tokenize texts in TensorFlow.
 
-The functions answer as a SavedModel of the model does, for every kind of task.
+For every kind of task, the functions give the same answers as a SavedModel of
+the model.
 """
 
 from pathlib import Path
@@ -19,7 +20,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 def load(version: Path, signature: str | None = None) -> dict[str, Function]:
-    """Returns a network's functions by signature; see `load_functions`."""
+    """Returns a network's functions, as `load_functions` describes."""
     assets = version / "assets"
     bert_config = BertConfig.from_json(assets / "bert_config.json")
     tokenizer = BertTokenizer.from_folder(assets)

@@ -1,7 +1,8 @@
 """The folder of a network -> functions that need no TensorFlow.
 
-The package `tokenizers` finds the ids, and NumPy computes the answers. This
-works for the kinds in `kinds/answers.py`, without windows.
+The package `tokenizers` turns texts into ids, and NumPy turns the network's
+outputs into answers. This works for the kinds in `kinds/answers.py`, but not
+for models that read texts in windows.
 """
 
 import functools
@@ -32,7 +33,7 @@ def load(
     signature: str | None = None,
     tokenizer: ListTokenizer | None = None,
 ) -> dict[str, Function]:
-    """Returns a network's functions by signature; see `load_functions`."""
+    """Returns a network's functions, as `load_functions` describes."""
     answer = _answerer(version, tokenizer)
     functions = {}
     for name, described in read_description(version)["signatures"].items():
@@ -59,8 +60,8 @@ def _answerer(
 ) -> Callable[[str, list[str], Columns], dict[str, np.ndarray]]:
     """Returns a function that computes the outputs of any signature.
 
-    The function takes the name of the signature, the names of the inputs in
-    order, and the inputs.
+    The function takes the name of the signature, the names of its inputs in
+    order, and the inputs, keyed by name.
     """
     assets = version / "assets"
     task = json.loads((assets / "task.json").read_text("utf-8"))
@@ -70,7 +71,7 @@ def _answerer(
         windows = " that reads texts in windows" if in_windows else ""
         raise InputError(
             f"{version} has a network of the kind {kind}{windows}, which "
-            "needs TensorFlow; pip install tensorflow tensorflow-text."
+            "needs TensorFlow; run pip install tensorflow tensorflow-text."
         )
     labels = np.array([label.encode() for label in task["labels"]], object)
     tokenizer = tokenizer or ListTokenizer.from_folder(assets)
@@ -85,7 +86,7 @@ def _answerer(
         if signature == "similarity":
             texts = [np.stack(texts, axis=1)]  # [B, 2]
         shape = texts[-1].shape
-        # A choice has the text before each of its endings.
+        # In multiple choice, the text is read before each of its endings.
         texts = [
             np.repeat(x, shape[-1]) if x.shape != shape else x.ravel()
             for x in texts
@@ -118,9 +119,8 @@ def _in_pieces(
 ) -> dict[str, np.ndarray]:
     """Returns the outputs [B, ...] for packed texts [B, C].
 
-    The network is called several times, to bound the tokens per call.
-
-    `lengths` has the length of the longest text in each row, [B].
+    The network is called several times, to limit the tokens per call. `lengths`
+    has the length of the longest text in each row, [B].
     """
     order = np.argsort(-lengths, kind="stable")
     sizes = lengths[order] * rows.shape[1]
@@ -140,7 +140,7 @@ def _in_pieces(
 
 
 def _features(network: Network, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns the network's inputs for packed texts [B, C], a text per row."""
+    """Returns the network's inputs for packed texts [B, C], one text a row."""
     features = pad_rows(rows.ravel().tolist())
     if network.input["input_ids"].rank == 2:
         return features

@@ -28,7 +28,7 @@ def predict_files(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Writes the answers to the lines of files as JSON lines, in order.
+    """Writes a model's answers to the lines of files, as JSON lines, in order.
 
     A line is a JSON object with the inputs of the model, or the inputs
     separated by tabs, or simply the text if the model takes one text. A file
@@ -37,8 +37,8 @@ def predict_files(
     that cannot be read is an `error`.
 
     The output file appears when it is complete. If the process is killed,
-    repeat the call: it continues after the last answers, and the file gets the
-    same bytes.
+    repeat the call: it continues after the last answers, and the file has the
+    same bytes as after an uninterrupted call.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -89,11 +89,11 @@ def predict_lines(
     *,
     signature: str = "serving_default",
 ) -> int:
-    """Writes the answers to lines of text as JSON lines, in order.
+    """Writes a model's answers to lines of text, as JSON lines, in order.
 
     The lines are as in `predict_files`, but have no header. Returns the number
-    of lines that could not be read. Raises InputError as `predict_files` does,
-    or if a line is not a string.
+    of lines that could not be read. Raises InputError like `predict_files`, and
+    if a line is not a string.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -180,8 +180,8 @@ class _StandardOutput:
 def _fingerprint(folder: Path) -> str:
     """Returns a hash of the files of a version.
 
-    The variables of a SavedModel can be large, and are not read: each export
-    has a new fingerprint.pb.
+    The variables of a SavedModel are not read, because they can be large. The
+    hash differs anyway, because each export has a new fingerprint.pb.
     """
     hashed = hashlib.blake2b(digest_size=16)
     for file in sorted(folder.rglob("*")):

@@ -37,7 +37,7 @@ class RequestLine(NamedTuple):
             surrogates, as `errors="surrogateescape"` makes them.
         number: The line number in the file, from 1.
         file: The name of the file; "" if the line is not from a file.
-        columns: The column names in the file's header; empty if it has none.
+        columns: The column names in the file's header; empty without a header.
     """
 
     text: str
@@ -79,8 +79,9 @@ def read_request_lines(
 ) -> Iterator[RequestLine]:
     """Yields the lines of one file, without its header.
 
-    A first line with the names of all `inputs` is a header; without inputs,
-    there is no header. Raises InputError if the first line is nearly a header.
+    A first line with the names of all `inputs` is a header; if `inputs` is
+    empty, there is no header. Raises InputError if the first line is nearly a
+    header.
     """
     columns: tuple[str, ...] = ()
     for number, text in enumerate(check_line_ends(lines, file), 1):
@@ -126,7 +127,7 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
 def by_column(
     header: Sequence[str], row: Sequence[Any], inputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns the values of a row by column name.
+    """Returns the values of a row, keyed by column name.
 
     If several columns have the name of an input, the input is a list of their
     values, such as the endings of multiple choice.
@@ -183,9 +184,9 @@ def to_json_line(answer: dict[str, Any]) -> str:
 
 
 def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
-    """Returns the inputs of the request on a line, by name.
+    """Returns the inputs of the request on a line, keyed by name.
 
-    Raises InputError, which names the line, if the line is not a request.
+    If the line is not a request, raises InputError that names the line.
     """
     place = capitalized(line.place)
     if not is_unicode(line.text):
@@ -214,7 +215,8 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
         owner = "header has" if line.columns else "model takes"
         raise InputError(
             f"{place} has {columns}, but the {owner} {len(names)}: "
-            f"{', '.join(names)}. Separate them by tabs, or give a JSON object."
+            f"{', '.join(names)}. Separate columns by tabs, or give a JSON "
+            "object."
         )
     return model.check(by_column(names, fields, model.inputs), line.place)
 

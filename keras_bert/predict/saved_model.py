@@ -14,15 +14,15 @@ from tensorflow.core.protobuf import saved_model_pb2
 from keras_bert.errors import InputError
 from keras_bert.predict.function import Columns, Function, Spec
 
-# Matches the lines of an error that say where an operation was defined. They do
-# not say what is wrong.
+# Matches the lines of an error message that say where an operation was defined,
+# not what is wrong.
 _PLACE = re.compile(
     r"Graph execution error|Detected at node|<stack traces|\s+File |\s*$"
 )
 
 
 def load_saved_model(folder: Path) -> dict[str, Function]:
-    """Returns the functions of a SavedModel, by signature name.
+    """Returns the functions of a SavedModel, keyed by signature name.
 
     Raises InputError if the model has an operation that is not installed.
     """
@@ -38,7 +38,7 @@ def load_saved_model(folder: Path) -> dict[str, Function]:
             f"{folder} has operations that are not installed; models that take "
             "strings need tensorflow-text: export the model with --portable, "
             "or use a machine for which it has wheels, such as Linux on "
-            "x86_64, and pip install tensorflow-text."
+            "x86_64, and run pip install tensorflow-text."
         ) from error
     definitions = {
         name: definition
@@ -55,7 +55,7 @@ def _function(model: Any, signature: str, definition: Any) -> Function:
     outputs = _to_specs(function.structured_outputs)
 
     def call(columns: Columns) -> dict[str, np.ndarray]:
-        # The function holds `model`, whose variables would vanish with it.
+        # This keeps `model` alive: without it, the variables would be deleted.
         arrays = ask(model.signatures[signature], columns, inputs)
         return {name: arrays[name] for name in outputs}
 
@@ -81,7 +81,7 @@ def to_spec(tensor: tf.TensorSpec) -> Spec:
 def ask(
     function: Callable, columns: Columns, inputs: Iterable[str]
 ) -> dict[str, np.ndarray]:
-    """Returns the outputs of a TensorFlow function for arrays, by name.
+    """Returns the outputs of a TensorFlow function as arrays, keyed by name.
 
     Raises InputError if the function cannot read the columns.
     """
@@ -91,7 +91,7 @@ def ask(
     except UnicodeDecodeError as error:
         # Python could not read TensorFlow's message, which quotes an input.
         raise InputError(
-            "The model cannot read this input; it has bytes that are not UTF-8 "
+            "The model cannot read this input: it has bytes that are not UTF-8 "
             "where the model reads text or a tf.Example."
         ) from error
     except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:

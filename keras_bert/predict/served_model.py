@@ -67,8 +67,8 @@ class ServedModel:
     def check(self, request: Mapping[str, Any] | str, place: str) -> dict:
         """Returns the inputs of a request, without any other keys.
 
-        Raises InputError if an input is missing or wrong. The message calls the
-        request `place`, such as "request 1".
+        Raises InputError if an input is missing or wrong. `place` names the
+        request in the message, such as "request 1".
         """
         if isinstance(request, str) and len(self.inputs) == 1:
             request = dict.fromkeys(self.inputs, request)
@@ -105,8 +105,8 @@ class ServedModel:
     def answer(self, requests: Sequence[Mapping[str, Any] | str]) -> list[dict]:
         """Returns the answer to each request, in order.
 
-        A request is a dict with the inputs, by name. For a model with one
-        input, it may be a string. An answer is a dict of outputs.
+        A request is a dict with the inputs, keyed by name. For a model with one
+        input, a request may be a string. An answer is a dict of outputs.
         """
         is_one = isinstance(requests, (str, bytes, Mapping))
         if is_one or not isinstance(requests, Iterable):
@@ -141,7 +141,7 @@ class ServedModel:
             name: encode(np.array([_full(x[name]) for x in requests], object))
             for name in self.inputs
         }
-        # A SavedModel returns its outputs in an order that differs by process.
+        # The order of a SavedModel's outputs differs between processes.
         arrays = dict(sorted(self._serve(columns).items()))
         check_no_nan(arrays, self.folder)
         outputs = {name: _to_lists(values) for name, values in arrays.items()}
@@ -218,7 +218,7 @@ def capitalized(place: str) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Returns whether a text has no half of a surrogate pair."""
+    """Returns whether a text is valid Unicode: no half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -230,7 +230,8 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
     """Yields the indices of the requests for each call.
 
     All rows of a call are padded to the longest row, so texts of similar length
-    share a call. Lists in a call have the same length, as a tensor needs.
+    share a call. The lists in a call have the same length, because they become
+    one tensor.
     """
     sizes = []
     for request in requests:
@@ -257,7 +258,8 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
 def _full(value: str | Sequence[str]) -> str | list[str]:
     """Returns a value; an empty string at the end of a list becomes a space.
 
-    The empty string would count as padding. A space has no tokens either.
+    An empty string at the end would count as padding. A space does not, and it
+    has no tokens either.
     """
     if isinstance(value, str):
         return value

@@ -35,7 +35,8 @@ class NewVersion:
     """A version that is being written.
 
     Attributes:
-        path: The folder to fill; after `new_version`, the version's folder.
+        path: The folder to fill. After the `with` block of `new_version`, it is
+            the folder of the finished version.
     """
 
     path: Path
@@ -49,12 +50,12 @@ def new_version(
 
     The version gets checksums of all files except the model card, which may be
     edited. Other processes may write versions at the same time. If the block
-    raises, the folder is removed. If the process is killed, a folder
+    raises an error, the folder is removed. If the process is killed, a folder
     `.partial-*` remains (on a store, a marked folder). No server loads this
     folder.
 
-    Raises InputError if there are versions of another format: TensorFlow
-    Serving would try to load the newest version.
+    Raises InputError if there are versions of another format, because
+    TensorFlow Serving would try to load the newest version whatever its format.
     """
     model_dir = to_path(model_dir)
     for folder in find_versions(model_dir).values():
@@ -84,7 +85,7 @@ def new_version(
 
 
 def find_versions(model_dir: str | Path) -> dict[int, Path]:
-    """Returns the folders of the complete versions of a model, by number."""
+    """Returns the folders of a model's complete versions, keyed by number."""
     return {
         number: path
         for number, path in numbered_folders(model_dir).items()
@@ -93,7 +94,7 @@ def find_versions(model_dir: str | Path) -> dict[int, Path]:
 
 
 def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
-    """Returns the folders that may be versions, by number.
+    """Returns the folders that may be versions, keyed by number.
 
     On a store, this takes only one request.
     """

@@ -1,4 +1,4 @@
-"""A request -> an answer, a line in the log and the counters."""
+"""A request -> an answer, a line in the log, and updated counters."""
 
 import asyncio
 import hmac
@@ -65,15 +65,15 @@ class App:
             await self._other_protocols(scope, receive, send)
 
     def close(self) -> None:
-        """Drops the requests that still wait for the models."""
+        """Drops the requests that are still waiting for the models."""
         self._batcher.close()
         self._json_thread.shutdown(wait=False, cancel_futures=True)
 
     async def _respond(self, request: Request) -> Response:
-        """Returns the response to a request; an exception becomes an error."""
+        """Returns the response to a request, even if answering it fails."""
         method = request.method
         route, names = self._routes.find(method, request.scope["path"])
-        # The record has only names that the server knows, no text of a client.
+        # The record has only names that the server knows, and no client's text.
         record: dict[str, Any] = {"route": route.name, "model": ""}
         request.scope.update(path_params=names, record=record)
         start = time.monotonic()
@@ -148,7 +148,7 @@ class App:
                 return await self._run(size, call.write, outputs)
 
     async def _outputs(self, request: Request, model: str, call: Call) -> Any:
-        """Returns the model's outputs, computed along with other requests."""
+        """Returns the outputs of a call; rows of other requests may join it."""
         submitted = time.monotonic()
         most = self.state.config.max_batch_size
         parts = split_rows(call.function, call.columns, most)
@@ -202,7 +202,7 @@ async def _unless_client_leaves(
 ) -> Any:
     """Returns the answer of a future, unless the client leaves first.
 
-    In that case, it cancels the future and raises ClientDisconnect.
+    If the client leaves, cancels the future and raises ClientDisconnect.
     """
 
     async def client_leaves() -> None:

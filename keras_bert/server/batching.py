@@ -17,7 +17,7 @@ Answers = list[Answered | BaseException]
 
 @dataclasses.dataclass(eq=False)
 class _Request:
-    """A request with waiting parts, of which the last is answered next."""
+    """A request; the last of its waiting `parts` is answered next."""
 
     parts: list[Rows]
     num_parts: int
@@ -29,12 +29,13 @@ _Batch = list[tuple[_Request, Rows]]  # the parts of a call
 
 
 class Batcher:
-    """Answers rows in threads; the rows of one queue are answered together.
+    """Answers rows in threads; one call can answer several requests.
 
     Requests take turns: once a part of a request is taken, the request goes
-    behind all others. A call takes parts in this order as long as they fit. The
-    call begins when a thread is free and the first request has waited for
-    `batch_timeout_ms`. A request in several parts does not wait.
+    behind all other requests. A call takes parts in this order, as long as they
+    fit and have the same `queue`. The call begins when a thread is free and the
+    first request has waited for `batch_timeout_ms`. A request in several parts
+    does not wait.
     """
 
     def __init__(self, config: ServerConfig):
@@ -48,8 +49,8 @@ class Batcher:
     def answer(self, parts: Iterable[Rows]) -> asyncio.Future[Answers]:
         """Returns a future of the answers to all parts, in order of completion.
 
-        If a function raises an error, the error is the answer to its part. If
-        the future is cancelled, no further part is answered.
+        If answering a part raises an error, the error is the answer. If the
+        future is cancelled, no further part is answered.
         """
         loop = asyncio.get_running_loop()
         waiting = list(parts)[::-1]
@@ -93,7 +94,8 @@ class Batcher:
         """
         batch: _Batch = []
         queue, num_rows, num_bytes = None, 0, 0
-        # The requests that do not fit into this call come first in the next.
+        # Requests in `left` do not fit into this call. They come first in the
+        # next call.
         turns, left = [x for x in self._requests if not x.answer.done()], []
         for request in turns:
             rows = request.parts[-1]
@@ -113,9 +115,9 @@ class Batcher:
 
 
 def _answers(batch: Sequence[Rows]) -> Answers:
-    """Returns the answers to rows, computed in one call.
+    """Returns the answers to the parts of several requests, from one call.
 
-    If the call fails, each request gets a call of its own.
+    If the call fails, each part gets a call of its own.
     """
     start = time.monotonic()
     sizes = [len(rows.places) for rows in batch]
@@ -140,7 +142,7 @@ def _answers(batch: Sequence[Rows]) -> Answers:
 
 
 def _split(outputs: Columns, sizes: list[int]) -> list[Columns]:
-    """Returns the outputs of each request, from the outputs of their call."""
+    """Returns the outputs of each part, cut from the outputs of their call."""
     if any(len(x) != sum(sizes) for x in outputs.values()):
         raise ValueError("The model did not return one output for each row.")
     ends = np.cumsum(sizes)

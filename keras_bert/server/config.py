@@ -25,20 +25,20 @@ class ServerConfig(CheckedSettings):
             strings. If a row has a text and several endings, the text counts
             once for each ending.
         max_queue_texts: The largest number of texts that wait or are being
-            answered. A request may take half of the room that other requests
-            leave.
+            answered. A request may take at most half of the room that other
+            requests leave.
         max_queue_bytes: The largest number of bytes in the bodies of all
-            requests in the server. A request may take half of the room that
-            other requests leave.
+            requests in the server. A request may take at most half of the room
+            that other requests leave.
         max_connections: The largest number of open connections.
         client_seconds: The number of seconds in which a client must send a
-            request; also the longest pause while it reads an answer.
+            request, and the longest pause while a client reads an answer.
         poll_seconds: The number of seconds between two checks of the folders
             for new versions; on a store, a check sends one request per model. A
             version is loaded when it has not changed between two checks.
         drain_seconds: The number of seconds after SIGTERM in which the server
-            still accepts requests, while /readyz says that it is not ready.
-            Each answer then closes its connection.
+            still accepts requests, while /readyz says that the server is not
+            ready. In this time, each answer closes its connection.
         shutdown_seconds: The number of seconds after drain_seconds in which the
             server finishes its last requests.
 

@@ -16,8 +16,8 @@ class Call(NamedTuple):
     Attributes:
         name: The name of the signature.
         function: The function of the signature.
-        columns: The inputs of the signature, by name.
-        write: A function that makes the JSON of the answer from the outputs.
+        columns: The inputs of the signature, keyed by name.
+        write: A function that turns the outputs into the JSON of the answer.
     """
 
     name: str
@@ -45,14 +45,15 @@ class Contract(NamedTuple):
     """The routes for one kind of client.
 
     Attributes:
-        routes: The function of each route, by "GET /path" or "POST /path". A
-            GET function takes the request and the `ServerState`, and returns
-            JSON or a response. A POST function takes the body and the
-            `Servable`, and returns a `Call`. `{model}` in a path is the name of
-            a model. For other paths, the body's field "model" is the name.
+        routes: The function of each route, keyed by "GET /path" or "POST
+            /path". A GET function takes the request and the `ServerState`, and
+            returns JSON or a response. A POST function takes the body and the
+            `Servable`, and returns a `Call`. `{model}` in a path stands for the
+            name of a model. If a path has no `{model}`, the name is in the
+            body's field "model".
         write_error: A function that returns the JSON value of an error.
         checks_bodies: Whether a body must fit its schema in openapi.json.
-        needs_key: Whether a client must have the key, if there is one.
+        needs_key: Whether a client must send the server's key, if it has one.
     """
 
     routes: Mapping[str, Any]

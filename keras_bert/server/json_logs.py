@@ -11,7 +11,7 @@ _LOGGER = logging.getLogger("keras_bert.server")
 
 
 def log(event: str, **values: Any) -> None:
-    """Logs an event with values by name."""
+    """Logs an event with the given values, keyed by name."""
     _LOGGER.info("", extra={"event": {"event": event, **values}})
 
 

@@ -80,18 +80,18 @@ def check_finite(numbers: np.ndarray) -> np.ndarray:
 def write_list(values: Iterable[Any]) -> str:
     """Returns a list as JSON.
 
-    Each value is written by itself, because no other thread can run while
-    Python writes JSON.
+    No other thread can run while Python writes JSON. So each value is written
+    separately, and other threads can run in between.
     """
     return f"[{', '.join(map(write_json, values))}]"
 
 
 def _num_values(body: bytes) -> int:
-    """Returns an upper bound of the number of values in a body."""
+    """Returns an upper bound on the number of values in a body."""
     num_values = sum(map(body.count, (b",", b"[", b"{")))
     if num_values <= _MAX_VALUES:
         return num_values
-    # Characters in strings do not count. NumPy lets other threads run.
+    # Commas and brackets in strings do not count. NumPy lets other threads run.
     body = body.replace(rb"\\", b"").replace(rb"\"", b"")
     codes = np.frombuffer(body, np.uint8)
     is_string = np.logical_xor.accumulate(codes == ord('"'))

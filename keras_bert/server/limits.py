@@ -28,13 +28,13 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
-        """Yields a request's body; its bytes count until the block ends."""
+        """Yields a request's body, whose bytes count until the block ends."""
         seconds = self._config.client_seconds
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
             raise Refusal(
                 f"The body has the Content-Encoding {encoding[:100]}, which "
-                "this server does not read; send it without one.",
+                "this server cannot read; send the body without an encoding.",
                 415,
             )
         body = bytearray()
@@ -58,7 +58,7 @@ class Limits:
 
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
-        """Yields the number of texts; they count as waiting in the block."""
+        """Yields the number of texts, which count until the block ends."""
         config = self._config
         size = num_rows(columns) * reads_per_row(columns)
         if size > config.max_texts:
@@ -107,8 +107,8 @@ class Limits:
         sizes = read_sizes(columns, lambda x: len(x.decode(errors="ignore")))
         for row in np.flatnonzero(sizes > limit):
             raise Refusal(
-                f"Text {row + 1} has {sizes[row]} characters, but the "
-                f"limit is {limit} (--max_text_chars); split it. A text "
+                f"Text {row + 1} has {sizes[row]} characters, but the limit "
+                f"is {limit} (--max_text_chars); split the text. A text "
                 "counts once for each of its endings.",
                 413,
             )
@@ -117,7 +117,7 @@ class Limits:
 def _has_room(waiting: int, size: int, limit: int) -> bool:
     """Returns whether there is room for a request of this size.
 
-    If other requests wait, it may take half of the room that is left, so that
-    large requests leave room for small requests.
+    If other requests wait, the request may take at most half of the room that
+    is left, so that large requests leave room for small requests.
     """
     return size <= (limit - waiting) // (2 if waiting else 1)

@@ -36,7 +36,7 @@ class Metrics:
 
     def __init__(self, limits: Limits, models: Collection[ModelVersions]):
         self._registry = prometheus_client.CollectorRegistry()
-        # Otherwise each counter gets a second counter with its start time.
+        # Otherwise, each counter gets a second metric with its start time.
         prometheus_client.disable_created_metrics()
         prometheus_client.ProcessCollector(registry=self._registry)
         of_us: Any = {"namespace": "keras_bert", "registry": self._registry}

@@ -11,8 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from keras_bert.server.config import ServerConfig
 
 _MAX_HEAD_BYTES = 65_536
-# The application ends a slow request first, and answers with a sentence. The
-# protocol waits this much longer.
+# The application ends a slow request after `client_seconds`, and answers with a
+# message. The protocol waits this much longer before it closes the connection.
 _LATER_SECONDS = 5
 
 

@@ -33,7 +33,7 @@ class Route(NamedTuple):
         contract: The contract that has the route.
         name: The route's name in the log and in the metrics; "" for no route.
         answer: The contract's entry for the route; None for no route.
-        needs_key: Whether a client must have the key, if there is one.
+        needs_key: Whether a client must send the server's key, if it has one.
         schema: The JSON schema of a request's body; None for any body.
     """
 
@@ -74,7 +74,7 @@ class Routes:
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """Returns the route of a request, and the names in its path.
 
-        The method HEAD has the routes of GET.
+        The method HEAD has the same routes as GET.
         """
         method = "GET" if method == "HEAD" else method
         routes = self._exact.get(path, {})
@@ -83,8 +83,8 @@ class Routes:
         for of_method, matcher, route in self._patterns:
             if of_method == method and (match := matcher.fullmatch(path)):
                 return route, match.groupdict()
-        # The path may have routes for other methods; their contract writes the
-        # error.
+        # If the path has a route for another method, that route's contract
+        # writes the error.
         return next((Route(x.contract) for x in routes.values()), Route()), {}
 
     def check(

@@ -9,9 +9,10 @@ from keras_bert.predict.function import Columns, Function
 from keras_bert.server.refusal import Refusal
 
 # The largest size of the strings in a call, in bytes: about 500 tokens of
-# English. A single row may be larger. A long call would delay the next calls.
+# English. The limit exists because a long call would delay the next calls. A
+# call with a single row may be larger.
 BYTES_PER_CALL = 2048
-# A part of a request leaves room for other requests in its call.
+# A part of a request leaves room for other requests in the part's call.
 BYTES_PER_PART = BYTES_PER_CALL // 2
 
 
@@ -19,13 +20,13 @@ class Rows(NamedTuple):
     """Some rows of a request.
 
     Attributes:
-        function: The function that answers the rows. A call may also have rows
-            of other requests in the queue.
+        function: The function that answers the rows.
         places: The indices of the rows in the request.
-        columns: The values of the rows, by name.
+        columns: The values of the rows, keyed by the names of the inputs.
         num_bytes: The size of the strings in the rows, in bytes.
-        queue: The queue of the rows. One call may answer rows of several
-            requests in a queue. None if these rows are answered alone.
+        queue: The queue of the rows. One call may answer rows from several
+            requests if they have the same queue. None if these rows are
+            answered alone.
     """
 
     function: Callable[[Columns], Columns]
@@ -40,11 +41,11 @@ class Answered(NamedTuple):
 
     Attributes:
         places: The indices of the rows in the request.
-        outputs: The outputs of the model, by name.
+        outputs: The outputs of the model, keyed by name.
         begin: The time at which the call began.
-        batch: The seconds that the call took, and the number of its rows. If
+        batch: The seconds that the call took, and the call's number of rows. If
             several requests share a call, only the first request has this pair;
-            it is None for the others.
+            the others have None.
     """
 
     places: np.ndarray
@@ -105,7 +106,7 @@ def join_rows(function: Function, answered: list[Answered]) -> Columns:
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
-    """Returns joined rows of different widths; "" or 0 pads narrower rows."""
+    """Returns the arrays in one; pads narrower arrays with "" or 0."""
     shape = np.max([x.shape[1:] for x in arrays], axis=0, initial=0)
     padded = []
     for array in arrays:
@@ -116,9 +117,9 @@ def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _cut(outputs: Columns) -> dict[str, np.ndarray]:
-    """Returns outputs without the last columns that are only padding.
+    """Returns the outputs without trailing columns of padding.
 
-    There are such columns if the batch had wider rows of another request. A
+    There are such columns if rows of another request in the batch were wider. A
     column stays if it is used in any output of the same width.
     """
     used: dict[int, int] = {}
@@ -137,10 +138,10 @@ def num_rows(columns: Columns) -> int:
 
 
 def reads_per_row(columns: Columns) -> int:
-    """Returns how often the text of a row is read.
+    """Returns how often the model reads the text of a row.
 
-    The text is read once, or once with each entry of the list beside it, as a
-    context is read with each ending.
+    If the row also has a list, such as endings, the model reads the text once
+    with each entry of the list. Otherwise, it reads the text once.
     """
     widths = [x.shape[1] for x in columns.values() if x.ndim == 2]
     has_texts = any(x.ndim == 1 for x in columns.values())

@@ -31,23 +31,23 @@ def serve(
 ) -> int:
     """Answers TensorFlow Serving's REST requests until SIGTERM or SIGINT.
 
-    After the signal, /readyz says that the server is not ready, requests that
-    have begun are answered, and the function returns. Logs are lines of JSON on
-    standard output. The line `listening` says which port is open.
+    After the signal, /readyz says that the server is not ready, and the server
+    answers the requests that have begun. Then the function returns. Logs are
+    lines of JSON on standard output. The line `listening` names the port.
 
     Args:
-        models: The folder with the versions of each model, by the model's name.
-            A new version is loaded when it appears, and replaces the previous
-            version; no request is lost. For a checkpoint, give the folder that
-            `keras_bert.finetuning.export_to_cache` returns.
+        models: A mapping from each model's name to the folder with its
+            versions. A new version is loaded when it appears, and replaces the
+            previous version; no request is lost. For a checkpoint, give the
+            folder that `keras_bert.finetuning.export_to_cache` returns.
         config: The port, the batches and the limits.
-        version_labels: The number of each labeled version, by the model's name
-            and the label. Labeled versions stay loaded.
-        api_key: The key that requests must have as their bearer token; None for
+        version_labels: A mapping from a model's name to its labels, and from
+            each label to the number of a version. Labeled versions stay loaded.
+        api_key: The key that requests must send as their bearer token; None for
             no key. /healthz, /readyz and the page never need a key.
 
     Returns:
-        The number of requests that the end of the server cut off.
+        The number of requests that were not answered before the server ended.
 
     Raises:
         InputError: If a folder has no version, or a name cannot be in a URL.
@@ -92,9 +92,9 @@ def load_models(
     models: Mapping[str, str | Path],
     version_labels: Mapping[str, Mapping[str, int]],
 ) -> dict[str, ModelVersions]:
-    """Returns the models by name; their first `poll` loads them."""
+    """Returns the models, keyed by name; `poll` loads their versions later."""
     if not models:
-        raise InputError("There is no model to serve; name a folder.")
+        raise InputError("There is no model to serve; give a folder.")
     for name in version_labels:
         if name not in models:
             known = ", ".join(models)
@@ -116,10 +116,10 @@ def load_models(
 
 
 class _Server(uvicorn.Server):
-    """A server that first says that it is not ready when it must end.
+    """A server that, after a signal, first says that it is not ready.
 
-    After `drain_seconds`, it takes no new connections, and answers the requests
-    that have begun.
+    After `drain_seconds`, the server accepts no new connections, and only
+    finishes the requests that have begun.
     """
 
     def __init__(self, app: App, config: ServerConfig):
@@ -140,7 +140,7 @@ class _Server(uvicorn.Server):
         self._drain_seconds = config.drain_seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins to end the server; the signal is not raised again."""
+        """Begins to end the server, without raising the signal again."""
         if self._app.state.is_stopping and sig == signal.SIGINT:
             self.force_exit = True  # the second Ctrl-C
         self._app.state.is_stopping = True

@@ -12,8 +12,8 @@ from keras_bert.predict.versions import read_description
 from keras_bert.server.contracts import tokenization
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# The text of the first request, which fills most of a sequence. The first
-# answer of a model takes seconds.
+# The text of a model's first call, which takes seconds. The text fills most of
+# a sequence.
 _WARM_UP_TEXT = b"warm up " * 60
 
 
@@ -21,7 +21,7 @@ class Servable:
     """A model version in memory.
 
     Attributes:
-        signatures: The `Function` of each signature, by name.
+        signatures: The `Function` of each signature, keyed by name.
         description: The content of `assets/model.json`; empty if there is none.
         pieces: A `Function` that finds the word pieces of texts; None if the
             tokenizer cannot be loaded without TensorFlow.
@@ -34,7 +34,8 @@ class Servable:
         Raises the engine's error if anything fails.
         """
         tokenizer = self.pieces = None
-        # Older folders have no names for other special tokens.
+        # Folders from older releases do not name special tokens that differ
+        # from BERT's.
         with contextlib.suppress(FileNotFoundError, InputError):
             tokenizer = ListTokenizer.from_folder(folder / "assets")
             self.special_pieces = tokenization.special_pieces(tokenizer)

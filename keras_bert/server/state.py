@@ -16,7 +16,7 @@ class ServerState:
     """The models, limits and counters that the routes of a server share.
 
     Attributes:
-        models: The models by name.
+        models: The models, keyed by name.
         config: The settings of the server.
         limits: The limits, which count the texts and bytes in the server.
         metrics: The counters.
@@ -35,9 +35,9 @@ class ServerState:
     def model_in_path(
         self, request: Request
     ) -> tuple[ModelVersions, int | None]:
-        """Returns the model in the path, and the number of the version.
+        """Returns the model and the number of the version that the path names.
 
-        The number is None if the path names no version.
+        The number is None if the path does not name a version.
         """
         names = request.path_params
         model = self.models.get(names["model"])
@@ -49,10 +49,10 @@ class ServerState:
         return model, model.number_of(label) if label else number
 
     def model_named(self, request: Request, name: object) -> ModelVersions:
-        """Returns the model of this name.
+        """Returns the model with this name.
 
         If the name is None, the `model` in the URL's query is the name. If the
-        query has no name either, the server's only model is returned.
+        query has no `model` either, the server's only model is returned.
         """
         if name is None:
             name = request.query_params.get("model")

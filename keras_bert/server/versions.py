@@ -78,8 +78,8 @@ class ModelVersions:
         self._load = load
         self._lock = threading.Lock()
         self._versions: dict[int, Version] = {}
-        # The state of each folder's files at the last poll, and at the last
-        # failure to load them.
+        # The state of the files in each folder at the last poll, and at the
+        # last failure to load the folder.
         self._seen: dict[int, dict] = {}
         self._failed: dict[int, dict] = {}
         self._has_changed = False
@@ -246,9 +246,9 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
     def poll() -> None:
         while not is_stopped.is_set():
             if any([model.poll() for model in models]):
-                # Without freeze, each garbage collection looks at all objects
-                # of TensorFlow, which takes a second. Reading JSON causes many
-                # collections.
+                # Without freeze, each garbage collection inspects all of
+                # TensorFlow's objects, which takes a second. Reading JSON
+                # causes many collections.
                 gc.unfreeze()
                 gc.collect()
                 gc.freeze()

@@ -23,7 +23,7 @@ from keras_bert.tasks.base import Row
 
 @dataclasses.dataclass(frozen=True)
 class RetrievalConfig(CheckedSettings):
-    """How a collection is searched; defaults as in BEIR.
+    """The settings of a search in a collection, with the defaults of BEIR.
 
     Example:
         >>> keras_bert.vectors.RetrievalConfig(top_k=100).similarity
@@ -52,9 +52,9 @@ class Collection:
 
     Attributes:
         folder: The folder of the files.
-        queries: The text of each judged query, by id.
-        qrels: The relevance of the judged documents, by query id and document
-            id.
+        queries: The text of each judged query, keyed by id.
+        qrels: The relevance of each judged document, keyed by the query's id
+            and then by the document's id.
     """
 
     folder: Path
@@ -68,17 +68,17 @@ class Collection:
             yield row["_id"], text
 
     def check_ids(self, ids: Sequence[str]) -> None:
-        """Checks that the judged documents are among all documents, by id.
+        """Checks that the ids of the judged documents are in `ids`.
 
-        Raises InputError if all judged documents are missing, and warns if some
-        are missing.
+        Raises InputError if all of them are missing. The log warns if some are
+        missing.
         """
         judged = set().union(*self.qrels.values())
         if unknown := judged.difference(ids):
             if unknown == judged:
                 raise InputError(
                     "None of the judged documents, such as "
-                    f"{min(unknown)!r}, is in {self.folder}; use the ids of "
+                    f"{min(unknown)!r}, is in {self.folder}; use the ids from "
                     f"{_CORPUS} in qrels."
                 )
             logging.warning(
@@ -112,8 +112,8 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
     for query, document, relevance in _judgments(folder, name):
         if query not in texts:
             raise InputError(
-                f"{folder / name} judges the query {query!r}, which "
-                f"{_QUERIES} does not have."
+                f"{folder / name} judges the query {query!r}, but {_QUERIES} "
+                "has no such query; add the query, or remove its judgments."
             )
         if not re.fullmatch(_NUMBER, relevance):
             raise InputError(
@@ -124,7 +124,7 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
         if judged.setdefault(document, value) != value:
             raise InputError(
                 f"{folder / name} judges {document!r} for the query {query!r} "
-                "twice, with different relevances; remove one of them."
+                "twice, with different relevances; remove one of the lines."
             )
     return Collection(folder, {query: texts[query] for query in qrels}, qrels)
 
@@ -162,7 +162,7 @@ def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
 
 
 def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
-    """Yields the rows of a JSON lines file, with texts and unique ids.
+    """Yields the rows of a JSON lines file.
 
     Raises InputError if a row has no text or no unique id.
     """
@@ -177,8 +177,8 @@ def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
         if row["_id"] in known:
             raise InputError(
                 f"{what.capitalize()} {number} of {folder / name} has the "
-                f"id {row['_id']!r}, as another {what} does; make the ids "
-                "unique."
+                f"id {row['_id']!r}, which another {what} has already; make "
+                "the ids unique."
             )
         known.add(row["_id"])
         yield row

@@ -1,4 +1,4 @@
-"""Texts and an embedder -> a smaller network that gives the same vectors."""
+"""Texts and an embedder -> a smaller network with nearly the same vectors."""
 
 import dataclasses
 import hashlib
@@ -38,18 +38,19 @@ def distill(
 ) -> dict[str, float]:
     """Trains a network to reproduce the vectors of a larger network.
 
-    The texts need no labels: the loss is 1 - the cosine of a text's two vectors
-    (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance). The
-    vocabularies may differ. The teacher's vectors are computed once and kept in
-    a file, which later calls use again. Every 100th text is held out.
+    The larger network is the teacher. The texts need no labels: the loss is 1
+    minus the cosine between the teacher's vector and the network's vector of a
+    text (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance).
+    The two vocabularies may differ. The teacher's vectors are computed once,
+    and later calls read them from a file. Every 100th text is held out.
 
     With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
     config, the network also learns from the layers of the teacher, token by
     token. In this case, the teacher must have all word pieces of the network,
     and the teacher is called in every step.
 
-    A good starting point is the teacher with some of its layers (`keep_layers`)
-    and a part of its vocabulary (`trim_vocab`).
+    A good starting point is a copy of the teacher with only some of its layers
+    (`keep_layers`) and a part of its vocabulary (`trim_vocab`).
 
     Example:
         >>> keras_bert.checkpoints.keep_layers("pretrained", "student", [1])
@@ -67,7 +68,7 @@ def distill(
 
     Args:
         teacher: The embedder that `load_embedder` returned.
-        checkpoint: The initial weights of the network: any checkpoint that
+        checkpoint: The checkpoint from which the network starts: anything that
             `load_checkpoint` takes, with its config and vocabulary.
         input_file: The text files, as in `embed_files`.
         output_dir: A folder for the run, as in `finetune`. The trained model is
@@ -83,20 +84,22 @@ def distill(
         callbacks: Keras callbacks, as in `finetune`.
 
     Returns:
-        The metrics of the held-out texts: `cosine`, the mean cosine of a text's
-        two vectors, and `loss`, 1 - cosine.
+        The metrics of the held-out texts: `cosine`, the mean cosine between the
+        two vectors of a text, and `loss`, 1 - cosine.
 
     Raises:
         InputError: If the vectors of the two networks have different sizes, if
             there are fewer than two texts, or if a line or a setting is wrong.
             With a layer map, also if the teacher lacks a word piece of the
-            network, was loaded with another pooling, dense or normalize than
-            its checkpoint has, or is a pre-trained checkpoint without settings.
+            network, if it was loaded with a pooling, dense or normalize that
+            differs from its checkpoint, or if it is a pre-trained checkpoint
+            without settings.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
         raise InputError(
-            f"The teacher is {teacher!r:.80}; pass the result of load_embedder."
+            f"The teacher is {teacher!r:.80}, but must be an Embedder; give "
+            "the result of load_embedder."
         )
     if config.distribution_strategy == "multi_worker_mirrored":
         raise InputError(
@@ -149,10 +152,10 @@ def distill(
 
 
 def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
-    """Returns the folder and text fields of a teacher, to learn its layers.
+    """Returns the folder and the text fields of a teacher, for layer maps.
 
-    Raises InputError if the teacher was loaded with other settings than the
-    folder has.
+    Raises InputError if the teacher was loaded with settings that differ from
+    the settings in the folder.
     """
     checkpoint = finetuned_checkpoint(teacher.checkpoint)
     kind, _ = read_kind(checkpoint)
@@ -163,7 +166,7 @@ def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
             raise InputError(
                 f"The {name} of the teacher is {given!r}, but a layer map "
                 f"reads the teacher from {checkpoint.folder}, where it is "
-                f"{stored!r}; leave {name} out when you load the teacher."
+                f"{stored!r}; leave out {name} when you load the teacher."
             )
     return checkpoint.folder, kind.spec.text_fields
 

@@ -30,7 +30,7 @@ from keras_bert.vectors.embedder import Embedder
 # The number of lines that are sorted by length together. A run that is killed
 # loses the results of at most this many lines.
 LINES_PER_CHUNK = 4096
-# The hidden states of a line take megabytes as JSON.
+# With hidden states, chunks are smaller, because a line takes megabytes.
 _HIDDEN_LINES_PER_CHUNK = 64
 
 
@@ -44,12 +44,13 @@ def embed_files(
     batch_size: int = 32,
     layers: Sequence[int] = (),
 ) -> int:
-    """Writes the vector of the text on each line of files, in order.
+    """Writes a file of vectors: one for the text on each line of some files.
 
-    The output file appears when it is complete. If the process is killed,
-    repeat the call: it continues after the last chunk of 4,096 finished lines
-    (64 with `layers`), and the file gets the same bytes. The log says how many
-    texts were too long for the model and were cut.
+    The vectors are in the order of the lines. The output file appears when it
+    is complete. If the process is killed, repeat the call: it continues after
+    the last complete chunk of 4,096 lines (64 with `layers`), and the output
+    file has the same bytes as after an uninterrupted call. The log says how
+    many texts were too long for the model and were cut.
 
     Example:
         >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
@@ -76,26 +77,26 @@ def embed_files(
         output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
             file.
         field: The field with the text. If each line is a JSON object, the field
-            is a key. Otherwise, it is a column that the first line of the file
-            names; the columns are separated by tabs, or as in a `.csv` file. By
-            default, the whole line is the text. The texts of several fields,
-            such as "title,text", are joined by a space.
-        prompt_name: The name of the prompt before each text; by default, the
-            model's default prompt; "" for no prompt.
+            is a key. Otherwise, the field is a column named in the first line
+            of the file; the columns are separated by tabs, or as in a `.csv`
+            file. By default, the whole line is the text. The texts of several
+            fields, such as "title,text", are joined by a space.
+        prompt_name: The name of the prompt before each text; "" for no prompt.
+            By default, the model's default prompt is used.
         batch_size: The number of texts in a batch.
         layers: The indices of layers whose hidden states are written for each
-            token, instead of a vector for the text: -1 is the last layer, 0 the
-            first. Then a text may be a pair, `A ||| B`, and the file has one
-            JSON object per text, in the form that extract_features.py in
-            google-research/bert writes.
+            token, instead of a vector for the text: 0 is the first layer, and
+            -1 is the last. Then a text may be a pair, `A ||| B`, and the output
+            file has one JSON object per text, in the form that
+            extract_features.py in google-research/bert writes.
 
     Returns:
         The number of texts.
 
     Raises:
-        InputError: If a line is not UTF-8 or lacks the field, if there is no
-            line at all, or no such prompt or layer, or if an unfinished output
-            file belongs to another model or text.
+        InputError: If a line is not UTF-8 or lacks the field, if the files have
+            no line, if there is no such prompt or layer, or if an unfinished
+            output file belongs to another model or text.
     """
     files = expand_globs(input_file)
     if to_path(output_file).suffix != (".jsonl" if layers else ".npy"):
@@ -199,9 +200,9 @@ class HiddenStates:
     """Computes the outputs of chosen layers of an embedder's encoder."""
 
     def __init__(self, embedder: Embedder, layers: Sequence[int]):
-        """Makes an object for layers by index: -1 is the last, 0 the first.
+        """Chooses layers by index: 0 is the first layer, and -1 is the last.
 
-        Raises InputError if there is no such layer, or the model reads long
+        Raises InputError if there is no such layer, or if the model reads long
         texts in windows.
         """
         if embedder.settings.in_windows:
@@ -238,7 +239,7 @@ class HiddenStates:
     ) -> tuple[str, np.ndarray]:
         """Returns JSON lines for N texts, and whether each was cut, bool [N].
 
-        A text may be a pair of texts, `A ||| B`. The lines are numbered from
+        A text may be a pair of texts, `A ||| B`. The first line gets the number
         `index`.
         """
         examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
@@ -268,7 +269,8 @@ class HiddenStates:
     def _json_line(
         self, index: int, ids: np.ndarray, states: np.ndarray
     ) -> str:
-        # Numbers that are rounded in float32 would show more than six decimals.
+        # In float32, rounded numbers would be written with more than six
+        # decimals.
         states = np.round(states.astype("float64"), 6).tolist()
         tokens = self._embedder.preprocessor.tokenizer.tokens(ids)
         features = [

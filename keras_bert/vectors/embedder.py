@@ -64,7 +64,7 @@ class Embedder:
         """Makes an embedder from its parts; `load_embedder` is the usual way.
 
         `dimensions` is the size to which vectors are cut. Raises InputError if
-        the network's vectors are smaller, or if Keras does not compute with
+        the network's vectors are smaller, or if Keras' backend is not
         TensorFlow.
         """
         require_tensorflow()
@@ -93,7 +93,7 @@ class Embedder:
         """Returns the vectors of texts in order, float32 [N, D].
 
         The prompt named `prompt_name` precedes each text; "" means no prompt.
-        The default is `settings.default_prompt_name`.
+        By default, the name is `settings.default_prompt_name`.
 
         Texts of similar length are computed together. The log says how many
         texts were too long for the model and were cut. If the model reads long
@@ -132,9 +132,9 @@ class Embedder:
     def batches(
         self, *texts: Sequence[str], size: int
     ) -> Iterator[tuple[np.ndarray, dict[str, tf.Tensor], np.ndarray]]:
-        """Yields batches of texts, or of pairs of texts, of similar length.
+        """Yields batches of texts, or pairs of texts, of similar length.
 
-        A batch is a tuple: the indices of its texts, the inputs of the network,
+        A batch is a tuple: the indices of the texts, the inputs of the network,
         and whether each text was cut.
         """
         check_batch_size(size)
@@ -161,7 +161,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that determines a vector, except the text."""
+        """Returns a hash of everything but the text that affects a vector."""
         tokenizer = self.preprocessor.tokenizer
         config = config_of_network(self.model)
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
@@ -220,28 +220,32 @@ def load_embedder(
         checkpoint: A fine-tuned model of the kind `embedding`, a
             sentence-transformers folder, or a pre-trained model in any format
             that `load_checkpoint` takes, with its config and vocabulary.
-        dimensions: The size to which each vector is cut; by default, all its
-            numbers are kept. A model can be trained for such short vectors
-            (Kusupati et al. 2022). With `normalize`, the shorter vectors have
-            the length 1.
+        dimensions: The size to which each vector is cut. By default, vectors
+            are not cut. A model can be trained for shorter vectors (Kusupati et
+            al. 2022). With `normalize`, the shorter vectors have length 1.
         bert_config: The config of the network; by default, the config beside
             the weights.
         vocab_file: The vocabulary; by default, the vocabulary beside the
             weights.
-        do_lower_case: Whether to lower-case the text; by default, as the
-            checkpoint was trained.
-        **settings: Settings of the kind `embedding`. A setting that is missing
-            or None has the model's value or, for a pre-trained model, the
-            kind's default. `pooling`: the vector of a text, "mean", "max",
-            "cls" or "pooled". `normalize`: whether all vectors have the length
-            1. `max_seq_length`: the longest sequence, in tokens including [CLS]
-            and [SEP]. `prompts`: a prompt for each role, as a dict such as
-            {"query": "question: "} or as JSON. `default_prompt_name`: the name
-            of the prompt that `embed` uses by default; "" for no prompt.
+        do_lower_case: Whether to lower-case the text. By default, the text is
+            treated as in the checkpoint's training.
+        **settings: Settings of the kind `embedding`. If a setting is missing or
+            None, the model's value is used; a pre-trained model has the kind's
+            default.
+
+            - `pooling`: how a text gets one vector: "mean", "max", "cls" or
+              "pooled".
+            - `normalize`: whether to scale all vectors to length 1.
+            - `max_seq_length`: the longest sequence, in tokens including [CLS]
+              and [SEP].
+            - `prompts`: a prompt for each role, as a dict such as
+              {"query": "question: "} or as JSON.
+            - `default_prompt_name`: the name of the prompt that `embed` uses by
+              default; "" for no prompt.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If a setting is wrong, or the model is of another kind.
+        InputError: If a setting is wrong, or if the model is of another kind.
     """
     loaded = Checkpoint.of(checkpoint)
     bert_config, tokenizer = load_config_and_tokenizer(

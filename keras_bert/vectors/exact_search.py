@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError, check_choice, check_count
 
-# These bound the memory: the scores of one block are 16 MB.
+# These limit the memory: the scores of one block take 16 MB.
 _QUERIES_PER_BLOCK = 256
 _VECTORS_PER_BLOCK = 16_384
 
@@ -23,7 +23,7 @@ class SearchResult(NamedTuple):
 
     Attributes:
         indices: The indices of the vectors in the corpus, int64 [Q, K].
-        scores: The similarities of these vectors, float32 [Q, K].
+        scores: The similarities of these vectors to the query, float32 [Q, K].
     """
 
     indices: np.ndarray
@@ -39,8 +39,8 @@ def search(
 ) -> SearchResult:
     """Returns the vectors of a corpus that are most similar to each query.
 
-    All pairs of a query and a vector are compared, block by block. Vectors with
-    the same score are in the order of the corpus.
+    Each query is compared with each vector, block by block. Vectors with the
+    same score are in the order of the corpus.
 
     Example:
         >>> corpus = np.array([[1, 0], [0, 2], [3, 3]])
@@ -53,16 +53,16 @@ def search(
     Args:
         queries: The vectors of the queries, numbers [Q, D].
         corpus: The vectors of the corpus, numbers [N, D]. The corpus may be
-            larger than the memory: an array that `np.load(file, mmap_mode="r")`
-            returns is read block by block.
-        top_k: The number of vectors to find for each query; at most N are
-            found.
+            larger than the memory, if you pass the result of
+            `np.load(file, mmap_mode="r")`: it is read block by block.
+        top_k: The number of vectors to find for each query. If the corpus has
+            fewer vectors, all are found.
         similarity: The measure: "cosine", or "dot" for the dot product. The
             cosine of a vector of zeros is 0.
 
     Raises:
-        InputError: If the shapes do not fit, a number is not finite in 32 bits,
-            or `top_k` or the similarity is wrong.
+        InputError: If the shapes do not fit, if a number is not finite in
+            float32, or if `top_k` or `similarity` is wrong.
     """
     top = TopVectors(queries, top_k, similarity=similarity)
     top.add(corpus)
@@ -70,10 +70,10 @@ def search(
 
 
 class TopVectors:
-    """A search of a corpus that is added piece by piece; see `search`.
+    """A search in a corpus that is added block by block; see `search`.
 
     Attributes:
-        found: The `SearchResult` for all vectors that were added.
+        found: The `SearchResult` for all vectors added so far.
     """
 
     def __init__(self, queries: np.ndarray, top_k: int, *, similarity: str):
@@ -94,8 +94,8 @@ class TopVectors:
         if vectors.ndim != 2 or vectors.shape[1] != self._queries.shape[1]:
             raise InputError(
                 f"The corpus has the shape {list(vectors.shape)}, but the "
-                f"queries {list(self._queries.shape)}; give vectors of the "
-                "same model."
+                f"queries have {list(self._queries.shape)}; give vectors "
+                "from the same model."
             )
         for start in range(0, len(vectors), _VECTORS_PER_BLOCK):
             block = vectors[start : start + _VECTORS_PER_BLOCK]
@@ -115,7 +115,7 @@ class TopVectors:
             new_indices = np.broadcast_to(places, new.shape)
             indices = np.concatenate([indices, new_indices], axis=1)
             num_kept = min(self._top_k, scores.shape[1])
-            # Of equal scores, top_k takes the first.
+            # Of several equal scores, top_k takes the first.
             best, kept = (x.numpy() for x in tf.math.top_k(scores, num_kept))
             _check_finite(largest, best.min())
             pieces.append((np.take_along_axis(indices, kept, 1), best))
@@ -127,7 +127,8 @@ class TopVectors:
         vectors = _as_numbers(vectors, name)
         if not self._is_cosine:
             return vectors
-        # In 32 bits, squares of large or small numbers would be infinite or 0.
+        # In float32, the square of a large number would be infinite, and the
+        # square of a small number 0.
         squares = np.einsum("nd,nd->n", vectors, vectors, dtype="float64")
         with np.errstate(over="ignore"):
             lengths = np.sqrt(squares)[:, None].astype("float32")
@@ -138,13 +139,13 @@ class TopVectors:
 def _check_finite(*numbers: float) -> None:
     if not np.isfinite(numbers).all():
         raise InputError(
-            "A dot product or a length of the vectors is over 3.4e38; divide "
-            "all vectors by the same number."
+            "The dot product of two vectors or the length of a vector is over "
+            "3.4e38; divide all vectors by the same number."
         )
 
 
 def _as_numbers(vectors: Any, name: str) -> np.ndarray:
-    """Returns an array, lists or a table of vectors as float32 [N, D]."""
+    """Returns vectors in an array, in lists or in a table as float32 [N, D]."""
     if getattr(vectors, "ndim", None) == 1:
         raise InputError(
             f"The {name} must be vectors [N, D], but one vector was given; "

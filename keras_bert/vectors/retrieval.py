@@ -21,10 +21,10 @@ from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
 from keras_bert.vectors.exact_search import TopVectors
 
-# The relevance of judged documents, by query id and document id: an integer, 0
-# or less if the document is not relevant.
+# The relevance of each judged document, keyed by the query's id and then by the
+# document's id: an integer, which is 0 or less if the document is not relevant.
 Qrels = Mapping[str, Mapping[str, int]]
-# The scores of the documents that were found, by query id and document id.
+# The score of each document that was found, keyed in the same way.
 Run = Mapping[str, Mapping[str, float]]
 
 # Our names of metrics, and their names in trec_eval.
@@ -36,7 +36,7 @@ _METRICS = {
     "map": "map",
 }
 _TREC_EVAL = ("pytrec_eval", "retrieval")  # the module, and our extra for it
-# The folders in the output_dir of a training run.
+# The folders by which the output_dir of a training run is recognized.
 _OF_RUNS = ("best", "checkpoints")
 # The number of documents that are in memory at once.
 _DOCUMENTS_PER_CHUNK = 8192
@@ -48,14 +48,15 @@ def evaluate_retrieval(
     output_dir: str | Path | None = None,
     config: RetrievalConfig | None = None,
 ) -> dict[str, float]:
-    """Returns the metrics of an embedder that searches documents by query.
+    """Returns the metrics of an embedder that finds documents for queries.
 
-    All documents are compared with all judged queries. Neither the documents
-    nor their vectors need to fit into memory. If the model has a prompt named
-    query, this prompt precedes each query. A prompt named document, or else
-    passage, or else corpus, precedes each document. Without such a prompt,
-    nothing precedes the texts, not even the default prompt. The log shows both
-    prompts. This function needs the extra `retrieval`.
+    Each document is compared with each judged query. Neither the documents nor
+    their vectors need to fit into memory. If the model has a prompt named
+    "query", this prompt precedes each query. If it has a prompt named
+    "document", "passage" or "corpus", the first of these precedes each
+    document. Without such a prompt, nothing precedes the texts, not even the
+    default prompt. The log shows both prompts. This function needs the extra
+    `retrieval`.
 
     Example:
         >>> import os
@@ -91,8 +92,8 @@ def evaluate_retrieval(
 
     Raises:
         FileNotFoundError: If a file is missing.
-        InputError: If a line of a file is wrong, trec_eval is missing, or
-            output_dir contains a training run.
+        InputError: If a line of a file is wrong, if trec_eval is missing, or if
+            `output_dir` contains a training run.
     """
     import_extra(*_TREC_EVAL)  # now, not after hours of search
     if output_dir is not None:
@@ -122,7 +123,7 @@ def evaluate_retrieval(
         return vectors
 
     queries = embed(list(collection.queries.values()), of_queries)
-    # One more document is found, because one may be left out.
+    # One more document is searched for, because one may be left out.
     num_found = config.top_k + config.ignore_identical_ids
     search = TopVectors(queries, num_found, similarity=similarity)
     ids: list[str] = []
@@ -166,8 +167,8 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str]:
     if any(prompts.values()) and not any(chosen):
         logging.warning(
             "The model has the prompts %s, but none is named query, document, "
-            "passage or corpus, so no prompt is used. To use others, give "
-            "prompts with these names.",
+            "passage or corpus, so no prompt is used. To use prompts, give "
+            "them under these names.",
             ", ".join(prompts),
         )
     return chosen
@@ -187,25 +188,25 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
         (0.76, 1.0)
 
     Args:
-        qrels: The relevance of judged documents, by query id and document id. A
-            document without a judgment is not relevant.
-        run: The scores of the documents that were found, by query id and
-            document id.
+        qrels: The relevance of each judged document, keyed by the query's id
+            and then by the document's id. A document without a judgment is not
+            relevant.
+        run: The score of each document that was found, keyed in the same way.
 
     Returns:
         ndcg@10: Jarvelin and Kekalainen's gain of the first 10 documents,
             divided by the gain of the best order. A document's gain is its
             relevance, divided by log2(rank + 1).
-        mrr@10: 1 / the rank of the first relevant document, 0 if it is not
-            among the first 10.
+        mrr@10: 1 / the rank of the first relevant document; 0 if this document
+            is not among the first 10.
         recall@10, recall@100: The share of the relevant documents that are
             among the first 10 or 100.
         map: The mean precision at the ranks of the relevant documents; a
-            document that was not found counts as 0.
+            relevant document that was not found counts as 0.
 
     Raises:
-        InputError: If there is no judged query, a relevance is not a whole
-            number, a score is NaN, or trec_eval is missing.
+        InputError: If there is no judged query, if a relevance is not a whole
+            number, if a score is NaN, or if trec_eval is missing.
     """
     if not qrels:
         raise InputError("There is no judged query, so nothing can be scored.")
@@ -224,7 +225,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
                     "rank; check the model that made the run."
                 )
     evaluator = import_extra(*_TREC_EVAL).RelevanceEvaluator(
-        # The C code of pytrec_eval takes no NumPy numbers.
+        # The C code of pytrec_eval does not accept NumPy numbers.
         {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},
         set(_METRICS.values()),
     )
@@ -241,7 +242,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
 
 
 def write_run(path: str | Path, run: Run) -> None:
-    """Writes a run file of lines `query Q0 document rank score keras_bert`.
+    """Writes a run file, with lines `query Q0 document rank score keras_bert`.
 
     As in trec_eval, scores are compared in float32, and documents with the same
     score are in descending order of their ids. The file appears when it is

@@ -243,7 +243,7 @@ def test_vocabulary(given, call, expected):
      Says("must be finite numbers [N, D]")),
     ("vectors of another model",
      lambda x: keras_bert.vectors.search(np.eye(3), np.eye(2), top_k=1),
-     Says("give vectors of the same model")),
+     Says("give vectors from the same model")),
     ("nothing to find", lambda x: keras_bert.vectors.search(
         np.eye(2), np.eye(2), top_k=0), Says("top_k is 0")),
     ("dot products that are too large", lambda x: keras_bert.vectors.search(

@@ -55,7 +55,7 @@ def test_answers_are_in_the_order_of_the_lines(served, load, files, tmp_path):
         "file": str(place),
         "line": 10,
         "error": f"Line 10 of {place} has 1 column, but the header has 2: id, "
-        "text. Separate them by tabs, or give a JSON object.",
+        "text. Separate columns by tabs, or give a JSON object.",
     }
     texts = [*TEXTS, "a film", "", "the fox"]
     assert [answer["text"] for answer in found] == texts

@@ -121,7 +121,7 @@ def test_columns_are_read_by_the_names_in_the_header():
     assert answers[1] == {
         "line": 3,
         "error": "Line 3 has 2 columns, but the header has 3: id, left, right. "
-        "Separate them by tabs, or give a JSON object.",
+        "Separate columns by tabs, or give a JSON object.",
     }
 
 
@@ -147,8 +147,8 @@ def test_columns_are_read_by_the_names_in_the_header():
         (
             ONE,
             "a\t1",
-            "Line 2 has 2 columns, but the model takes 1: left. Separate them "
-            "by tabs, or give a JSON object.",
+            "Line 2 has 2 columns, but the model takes 1: left. Separate "
+            "columns by tabs, or give a JSON object.",
         ),
         (ONE, "a\0", "Line 2 is not UTF-8, but perhaps UTF-16; convert"),
         (PAIR, '{"left": "a"}', "Line 2 has the fields left, but the model"),

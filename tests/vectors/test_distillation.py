@@ -143,7 +143,7 @@ def test_wrong_input_is_refused_before_anything_is_written(
     file, out = str(tmp_path / "one.txt"), tmp_path / "o"
     workers = FinetuningConfig(distribution_strategy="multi_worker_mirrored")
     for teacher, config, message in (
-        (checkpoint, None, "pass the result of load_embedder"),
+        (checkpoint, None, "give the result of load_embedder"),
         (embedder, None, "has fewer than two texts; give more"),
         (embedder, workers, "distill runs in one process"),
     ):

@@ -230,11 +230,11 @@ def test_a_missing_file_is_named(embedder, collection, tmp_path, file):
 @pytest.mark.parametrize(
     "file, line, message",
     [
-        ("qrels/test.tsv", "q99\td1\t1", "judges the query 'q99', which quer"),
+        ("qrels/test.tsv", "q99\td1\t1", "judges the query 'q99', but quer"),
         ("qrels/test.tsv", "q1\td1\tyes", "for the query 'q1' in .* is 'yes'"),
         ("qrels/test.tsv", "q1\td\t0\nq1\td\t2", "'d' for .* 'q1' twice, wi"),
-        ("corpus.jsonl", '{"_id": "d1", "text": "a"}', "has the id 'd1', as"),
-        ("queries.jsonl", '{"_id": "q1", "text": "a"}', "has the id 'q1', as"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "a"}', "has the id 'd1', wh"),
+        ("queries.jsonl", '{"_id": "q1", "text": "a"}', "has the id 'q1', wh"),
         ("corpus.jsonl", '{"_id": "x"}', "text of document 138 of .* missing"),
         ("queries.jsonl", '{"text": "a"}', "The _id of query 8 of .* is miss"),
     ],

@@ -17,7 +17,7 @@ from keras_bert.server.refusal import Refusal
 
 
 def read_rerank(values: Values, servable: Any) -> Call:
-    """Returns the call that scores each text for the query."""
+    """Returns the call that scores each text of a body for the body's query."""
     description = servable.description
     activation = description.get("score_activation")
     if activation is None or len(description["text_fields"]) != 2:

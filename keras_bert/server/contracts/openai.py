@@ -59,8 +59,9 @@ def describe_model(name: str, server: ServerState) -> dict[str, Any]:
 def is_sdk(request: Request) -> bool:
     """Returns whether an OpenAI SDK sent a request.
 
-    An SDK reads only OpenAI's form of answers. The path of a request does not
-    show its form: OpenAI and TensorFlow Serving have the same path for a model.
+    An SDK reads only answers in OpenAI's form. The path of a request does not
+    show which form is expected, because OpenAI and TensorFlow Serving have the
+    same path for a model.
     """
     return "x-stainless-lang" in request.headers
 

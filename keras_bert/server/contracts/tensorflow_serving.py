@@ -1,7 +1,8 @@
 """TensorFlow Serving's REST API.
 
-Values become arrays and tf.Examples as in TensorFlow Serving. Errors also have
-TensorFlow Serving's wording, so bodies are not checked against their schemas.
+Values become arrays and tf.Examples as in TensorFlow Serving. Errors have
+TensorFlow Serving's wording too, so bodies are not checked against the schemas
+in openapi.json.
 """
 
 import base64
@@ -47,7 +48,7 @@ def _read_predict(values: Values, servable: Any) -> Call:
 def _read_examples(method: str, values: Values, servable: Any) -> Call:
     """Returns the call for a classify or regress request.
 
-    The features of the context are added to each example.
+    The features of the body's `context` are added to each example.
     """
     name, function = _signature(values, servable)
     method_name = function.definition["method_name"]
@@ -94,8 +95,8 @@ def _status(request: Request, server: ServerState) -> str:
 def _metadata(request: Request, server: ServerState) -> str:
     """Returns a GetModelMetadataResponse as JSON.
 
-    The JSON is like TensorFlow Serving's, but without the @type of an Any
-    message.
+    The JSON is the same as TensorFlow Serving's, except that it lacks the key
+    "@type", which names the type of the protobuf message.
     """
     model, number = server.model_in_path(request)
     with model.use(number) as version:
@@ -161,7 +162,7 @@ def _to_example(features: Any) -> bytes:
             feature.int64_list.value.extend(numbers)
         else:
             raise Refusal(
-                f"The feature {name} has {shown(value)}; it must be all "
+                f"The feature {name} is {shown(value)}, but must be all "
                 "strings, all integers or all decimals."
             )
     return example.SerializeToString()
@@ -248,7 +249,10 @@ def _is_same(number: float, value: float) -> bool:
 
 
 def _write_rows(outputs: Columns) -> str:
-    """Returns `predictions`: each row's object of outputs, or only output."""
+    """Returns `predictions` as JSON: for each row, an object of its outputs.
+
+    If there is only one output, a row has the output itself, not an object.
+    """
     sizes = {x.shape[:1] for x in outputs.values()}
     if len(sizes) != 1 or () in sizes:
         raise Refusal(
@@ -263,7 +267,10 @@ def _write_rows(outputs: Columns) -> str:
 
 
 def _write_columns(outputs: Columns) -> str:
-    """Returns `outputs`: an object of all outputs, or the only output."""
+    """Returns `outputs` as JSON: an object of all outputs.
+
+    If there is only one output, `outputs` is the output itself.
+    """
     columns = {}
     for name, array in outputs.items():
         values = _values(array, name)
@@ -272,7 +279,7 @@ def _write_columns(outputs: Columns) -> str:
 
 
 def _write_classes(outputs: Columns, num_rows: int) -> str:
-    """Returns `results`: for each row, a list of [label, score]."""
+    """Returns `results` as JSON: for each row, a list of [label, score]."""
     labels, scores = outputs.get("classes"), outputs.get("scores")
     if (
         labels is None
@@ -290,7 +297,7 @@ def _write_classes(outputs: Columns, num_rows: int) -> str:
 
 
 def _write_values(outputs: Columns, num_rows: int) -> str:
-    """Returns `results`: a number for each row."""
+    """Returns `results` as JSON: a number for each row."""
     values = outputs.get("outputs")
     if values is None or values.shape not in ((num_rows,), (num_rows, 1)):
         raise Refusal(
@@ -315,7 +322,7 @@ def _values(array: np.ndarray, name: str = "") -> Any:
 
 
 def _joined(texts: dict[str, str]) -> str:
-    """Returns texts of JSON as one JSON object, or the only text as it is."""
+    """Returns JSON values as one JSON object; a single value stays as it is."""
     if len(texts) == 1:
         return next(iter(texts.values()))
     entries = (f"{write_json(name)}: {x}" for name, x in texts.items())

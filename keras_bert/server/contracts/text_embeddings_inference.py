@@ -16,7 +16,7 @@ from keras_bert.server.state import ServerState
 
 
 def _path_of(values: Values) -> str:
-    """Returns the path of the route for a body; some clients send no path."""
+    """Returns the path of the route for a body that was sent to the path /."""
     if "query" in values:
         return "/rerank"
     return "/similarity" if isinstance(values.get("inputs"), dict) else "/embed"

@@ -1,6 +1,6 @@
 """Texts -> a call for their vectors, with the prompts and sizes of the model.
 
-Several contracts ask for vectors; each writes them in its own form.
+Several contracts return vectors, each in a form of its own.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def call_for_vectors(
     write: Callable[[np.ndarray, Columns], str],
     may_cut: bool,
 ) -> Call:
-    """Returns a call of the signature that returns the vectors of texts.
+    """Returns a call of the signature that computes the vectors of texts.
 
     Args:
         values: The body, with `prompt_name`, `input_type` and `dimensions`, if
@@ -32,10 +32,10 @@ def call_for_vectors(
         texts: One or several texts.
         servable: The model.
         write: A function that makes the JSON from the vectors and all outputs.
-            A vector that is cut to `dimensions` keeps the norm of the whole
-            vector.
-        may_cut: Whether the end of a long text may be cut off. Otherwise a text
-            that is longer than the model reads is refused.
+            A vector that is cut to `dimensions` is scaled, so that its norm
+            stays the same.
+        may_cut: Whether the end of a text that is too long for the model may be
+            cut off. Otherwise, such a text is refused.
     """
     prompt = prompt_of(values, servable)
     name = f"embed_{prompt}"
@@ -77,9 +77,10 @@ def call_for_vectors(
 def prompt_of(values: Values, servable: Any) -> str | None:
     """Returns the name of a request's prompt; None for the model's default.
 
-    The request names the prompt as `prompt_name`, or says what its texts are as
-    `input_type`. If the model has no prompt for this type, the name is "", for
-    no prompt, as in sentence-transformers' encode_query and encode_document.
+    The request gives the name of the prompt as `prompt_name`, or the type of
+    its texts as `input_type`. If the model has no prompt for this type, the
+    result is "", which means no prompt, as in sentence-transformers'
+    encode_query and encode_document.
     """
     name, role = values.get("prompt_name"), values.get("input_type")
     prompts = servable.description.get("prompts", {})
@@ -89,7 +90,7 @@ def prompt_of(values: Values, servable: Any) -> str | None:
         raise Refusal(
             f"prompt_name is {shown(name)}, but this model has the prompts "
             f"{', '.join(prompts) or '(none)'}; give one of them without "
-            "input_type, or leave prompt_name out."
+            "input_type, or leave out prompt_name."
         )
     is_query = role in ("query", "search_query")
     return prompt_of_role(prompts, is_query=is_query)
@@ -102,7 +103,7 @@ def to_rows(texts: str | list[str]) -> np.ndarray:
 
 
 def normalized(vectors: np.ndarray) -> np.ndarray:
-    """Returns vectors scaled to the length 1."""
+    """Returns the vectors, scaled to length 1."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-12)
 
