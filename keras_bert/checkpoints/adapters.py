@@ -44,7 +44,7 @@ class BaseModel:
 
     @classmethod
     def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
-        """Returns the base model that a checkpoint is for its new adapters."""
+        """Returns a description of the checkpoint as a base of adapters."""
         place = str(checkpoint)
         is_name = place.startswith(SCHEME) or shipped_folder(place)
         if not is_name and not is_remote(to_path(place)):
@@ -71,7 +71,7 @@ class BaseModel:
 
 
 def is_adapter(path: str) -> bool:
-    """Returns whether a path is the path of an adapter's weight."""
+    """Returns whether the weight at a path belongs to an adapter."""
     return path.endswith((f"/{_A}", f"/{_B}"))
 
 

@@ -19,7 +19,7 @@ _WEIGHTS = (
     "tf_model.h5",
 )
 _FILES = (".safetensors", ".bin", ".h5", ".keras", ".index.json")
-# The endings of a TensorFlow checkpoint's file names, after their prefix.
+# What follows the prefix in the names of a TensorFlow checkpoint's files.
 _OF_TENSORFLOW = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 SCHEME = "hf://"
 # The first of these that a repository contains is downloaded.

@@ -27,7 +27,8 @@ class HeadNames(NamedTuple):
     """The names of one output layer in several formats.
 
     Attributes:
-        path: The layer's name here, the first part of its weights' paths.
+        path: The layer's name in this package, with which the paths of its
+            weights begin.
         google: The prefix of `output_weights` and `output_bias` in a
             google-research/bert checkpoint; None if there is no such head.
         huggingface: The module's name in transformers; None if there is no such
@@ -35,8 +36,8 @@ class HeadNames(NamedTuple):
         architecture: The class in transformers that has this head.
         num_outputs: The number of units that distinguishes this head from
             another head with the same name; None for any number.
-        is_left_out: Whether only our own format can hold the layer. Other
-            formats leave it out, with a warning.
+        is_left_out: Whether only our own format can store the layer. Other
+            formats leave out the layer, with a warning.
 
     Example:
         >>> (head,) = keras_bert.kinds.get_kind("span").hub.heads

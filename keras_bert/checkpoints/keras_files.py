@@ -46,7 +46,7 @@ def read_keras(file: Path) -> Arrays:
 
 
 def arrays_of(network: "keras.Model") -> Arrays:
-    """Returns the weights of a network under their paths."""
+    """Returns the weights of a network, keyed by their paths."""
     return {
         path: StoredArray(tuple(w.shape), functools.partial(_read, w))
         for path, w in weights_by_path(network).items()

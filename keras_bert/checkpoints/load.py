@@ -65,9 +65,9 @@ def load_checkpoint(
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
-        InputError: If a weight is missing, unused or of another shape. Only
-            whole heads may be absent; the log warns if a head keeps its random
-            weights.
+        InputError: If a weight is missing, unused or of another shape. A whole
+            head, however, may be missing or unused; the log warns if a head
+            keeps its random weights.
     """
     file, absent = _load(model, checkpoint, new_head)
     if absent:
@@ -102,7 +102,7 @@ def load_whole(model: "keras.Model", checkpoint: AnyCheckpoint) -> None:
 def _load(
     model: "keras.Model", checkpoint: AnyCheckpoint, new_head: bool = False
 ) -> tuple[Path, set[str]]:
-    """Loads weights; returns their file and the heads that the file lacks."""
+    """Loads weights; returns the file and the heads that it does not have."""
     if not hasattr(model, "weights"):
         raise InputError(
             f"The model is {model!r:.80}, but must be a Keras model; give the "

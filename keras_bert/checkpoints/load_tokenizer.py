@@ -44,8 +44,8 @@ def load_tokenizer(
         31
 
     Args:
-        checkpoint: Anything that `load_checkpoint` takes, or a folder with the
-            files of a tokenizer alone.
+        checkpoint: Anything that `load_checkpoint` takes, or a folder with only
+            the files of a tokenizer.
         vocab_file: A vocab.txt or a tokenizer.json; by default, the file beside
             the weights.
         do_lower_case: Whether to lower-case the text. By default, the
@@ -119,7 +119,7 @@ def resolve_tokenizer_settings(
         if told.get("do_lower_case", do_lower_case) != do_lower_case:
             logging.warning(
                 "%s was trained with do_lower_case=%s, but do_lower_case=%s "
-                "was given; leave it out unless you mean it.",
+                "was given; leave out do_lower_case unless you want this.",
                 source,
                 told["do_lower_case"],
                 do_lower_case,

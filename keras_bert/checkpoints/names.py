@@ -1,7 +1,7 @@
 """Arrays keyed by their names in a file <-> arrays keyed by our weight paths.
 
-Our path of a weight is its path in a network of keras_bert.models, such as
-"layer_0/output/kernel".
+Our path of a weight is the weight's path in a network of keras_bert.models,
+such as "layer_0/output/kernel".
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class StoredArray:
         def read() -> np.ndarray:
             array = self.read()
             with np.errstate(all="ignore"):
-                # If the sum is finite, all numbers are; it nearly always is.
+                # The sum is nearly always finite, and then all numbers are.
                 is_sure = np.isfinite(array.sum(dtype=np.float32))
             if not is_sure and not np.isfinite(array).all():
                 raise InputError(
@@ -84,7 +84,7 @@ def weight_names(
         transposed: Whether the kernels are stored as [units, inputs].
         ends: What follows a module's name in the name of its `kernel`, `bias`,
             `gamma`, `beta` or `embeddings`. By default, the ending is the same
-            as in our paths, such as "/kernel"; `embeddings` have none.
+            as in our paths, such as "/kernel"; `embeddings` has no ending.
     """
     names = {}
     for path, name in modules.items():

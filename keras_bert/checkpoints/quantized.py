@@ -35,9 +35,9 @@ def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
     """Returns the weights with matrices rounded to integers, and their scales.
 
     Args:
-        arrays: Weights under the paths of the network.
+        arrays: The weights, keyed by our weight paths.
         bits: 8 or 4. With 4, only the word embeddings and the feed-forward
-            networks have 4 bits; all else has 8.
+            networks have 4 bits; all other matrices have 8.
     """
     stored: Arrays = {}
     for path, array in arrays.items():

@@ -195,8 +195,8 @@ def read_dense_modules(folder: Path) -> Arrays:
 def write_dense_modules(folder: Path, arrays: Arrays) -> None:
     """Writes the weights of the layers `dense_0`, `dense_1` and so on.
 
-    They go into the folders of the Dense modules in modules.json, if any.
-    Raises InputError if there are no weights for one of the modules.
+    Each layer's weights go into the folder of its Dense module, as modules.json
+    lists it. Raises InputError if there are no weights for one of the modules.
     """
     for i, module in enumerate(_dense_folders(folder)):
         if f"dense_{i}/kernel" not in arrays:

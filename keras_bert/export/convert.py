@@ -72,18 +72,23 @@ def convert_checkpoint(
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
         output_dir: A new folder; it appears when it is complete.
-        to: The new format. "google_tf1" has bert_model.ckpt, bert_config.json
-            and vocab.txt. "huggingface" has model.safetensors, config.json,
-            vocab.txt, tokenizer.json and tokenizer_config.json. "keras" has
-            model.safetensors (with our names of weights), bert_config.json,
-            vocab.txt, tokenizer_config.json, and a task.json if the model is
-            fine-tuned or a sentence-transformers model. "int8" is like "keras",
-            but matrices are rounded to 8 bits, so the files are a quarter of
-            the size, and only this package reads them. "int4" is like "int8",
-            but the word embeddings and the feed-forward networks are rounded to
-            4 bits. "sentence_transformers" is like "huggingface", plus the
-            modules that turn a text into its vector; the model must be of the
-            kind `embedding` or a pre-trained model.
+        to: The new format:
+
+            - "google_tf1": bert_model.ckpt, bert_config.json and vocab.txt.
+            - "huggingface": model.safetensors, config.json, vocab.txt,
+              tokenizer.json and tokenizer_config.json.
+            - "keras": model.safetensors (with our names of weights),
+              bert_config.json, vocab.txt and tokenizer_config.json. If the
+              model is fine-tuned or a sentence-transformers model, there is
+              also a task.json.
+            - "int8": like "keras", but matrices are rounded to 8 bits. The
+              weights take a quarter of the bytes, and only this package can
+              read them.
+            - "int4": like "int8", but the word embeddings and the feed-forward
+              networks are rounded to 4 bits.
+            - "sentence_transformers": like "huggingface", plus the modules that
+              turn a text into its vector. The model must be of the kind
+              `embedding` or a pre-trained model.
         settings: Settings of the kind `embedding`, such as `pooling`, for
             "sentence_transformers". By default, the settings are those of the
             model; a pre-trained model gets the defaults of the kind.
@@ -115,9 +120,9 @@ def convert_checkpoint(
     spec, labels = (None, ()) if is_ours else _task_beside(source, config)
     more: dict[str, Any] = {}
     if spec:
-        # Google's format stores none of these values. They are computed for
-        # this format too, because an error means that it cannot store the model
-        # either.
+        # Google's format stores none of these values. They are computed for it
+        # too, because a model that config.json cannot describe does not fit
+        # into Google's format either.
         more |= get_kind(spec.kind).hub.config_values(spec.settings)
     vocab_file = source.vocab_file
     tokenizer: Any = load_tokenizer(source) if vocab_file else None
@@ -238,7 +243,7 @@ def _task_beside(
 def _warn_of_lost_settings(
     spec: TaskSpec, converted: Checkpoint, config: BertConfig, to: str
 ) -> None:
-    """Warns if the settings of the converted model differ from the original."""
+    """Warns if the converted model lacks settings of the original model."""
     kind = get_kind(spec.kind)
     if has_spec(converted):
         read = find_spec(converted, config).settings

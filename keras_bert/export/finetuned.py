@@ -145,7 +145,7 @@ def _describe_network(model: keras.Model, precision: str) -> dict[str, Any]:
 def _inputs(
     kind: Kind, rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, tf.Tensor]]:
-    """Returns the network's inputs for each row, as a batch of one."""
+    """Returns the network's inputs: a batch of one for each row."""
     examples = kind.encode(rows, labeled=False)
     indices = tf.range(len(examples.rows))[:, None]
     return [examples.batch(index)[0] for index in indices]

@@ -99,7 +99,7 @@ def export_saved_model(
 
 
 def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
-    """Returns the signatures that take texts, in the form of model.json."""
+    """Returns the description of the signatures that take texts."""
     return {
         "signatures": {
             name: {
@@ -170,7 +170,8 @@ def _write_warm_up(file: Path, signatures: Mapping[str, Signature]) -> None:
     file.parent.mkdir()
     with tf.io.TFRecordWriter(str(file)) as writer:
         for name, signature in signatures.items():
-            # Classify and Regress call the graph of serving_default.
+            # Classify and Regress call the graph of serving_default, so they
+            # need no requests of their own.
             if _takes_examples(signature):
                 continue
             for text in _WARM_UP_TEXTS:

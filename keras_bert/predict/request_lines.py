@@ -109,7 +109,7 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
     if not set(inputs) <= set(header):
         raise InputError(
             f"{file} has the columns {names}, but {', '.join(inputs)} must be "
-            "among them; name them in its first line."
+            "among them; name these columns in the first line."
         )
     for number, row in rows:
         if len(row) == 1 < len(header) and not row[0].strip():

@@ -37,8 +37,8 @@ def load_saved_model(folder: Path) -> dict[str, Function]:
         raise InputError(
             f"{folder} has operations that are not installed; models that take "
             "strings need tensorflow-text: export the model with --portable, "
-            "or use a machine for which it has wheels, such as Linux on "
-            "x86_64, and run pip install tensorflow-text."
+            "or use a machine for which tensorflow-text has wheels, such as "
+            "Linux on x86_64, and run pip install tensorflow-text."
         ) from error
     definitions = {
         name: definition
@@ -55,7 +55,8 @@ def _function(model: Any, signature: str, definition: Any) -> Function:
     outputs = _to_specs(function.structured_outputs)
 
     def call(columns: Columns) -> dict[str, np.ndarray]:
-        # This keeps `model` alive: without it, the variables would be deleted.
+        # This closure keeps `model` alive. Without the model, its variables
+        # would be deleted.
         arrays = ask(model.signatures[signature], columns, inputs)
         return {name: arrays[name] for name in outputs}
 
@@ -91,8 +92,8 @@ def ask(
     except UnicodeDecodeError as error:
         # Python could not read TensorFlow's message, which quotes an input.
         raise InputError(
-            "The model cannot read this input: it has bytes that are not UTF-8 "
-            "where the model reads text or a tf.Example."
+            "The model cannot read this input: the input has bytes that are "
+            "not UTF-8 where the model reads text or a tf.Example."
         ) from error
     except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:
         lines = error.message.split("\n\t [[")[0].splitlines()

@@ -16,7 +16,7 @@ from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.versions import find_versions, read_description
 
 _REQUESTS_PER_CALL = 64
-# Bounds the memory of the tokenizer's graph.
+# This limits the memory of the tokenizer's graph.
 _BYTES_PER_CALL = 500_000
 
 

@@ -35,7 +35,7 @@ class Batcher:
     behind all other requests. A call takes parts in this order, as long as they
     fit and have the same `queue`. The call begins when a thread is free and the
     first request has waited for `batch_timeout_ms`. A request in several parts
-    does not wait.
+    does not wait for this time.
     """
 
     def __init__(self, config: ServerConfig):

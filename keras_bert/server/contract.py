@@ -53,7 +53,7 @@ class Contract(NamedTuple):
             body's field "model".
         write_error: A function that returns the JSON value of an error.
         checks_bodies: Whether a body must fit its schema in openapi.json.
-        needs_key: Whether a client must send the server's key, if it has one.
+        needs_key: Whether a client must send the key, if the server has one.
     """
 
     routes: Mapping[str, Any]

@@ -33,7 +33,7 @@ class Route(NamedTuple):
         contract: The contract that has the route.
         name: The route's name in the log and in the metrics; "" for no route.
         answer: The contract's entry for the route; None for no route.
-        needs_key: Whether a client must send the server's key, if it has one.
+        needs_key: Whether a client must send the key, if the server has one.
         schema: The JSON schema of a request's body; None for any body.
     """
 

@@ -12,8 +12,8 @@ from keras_bert.predict.versions import read_description
 from keras_bert.server.contracts import tokenization
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# The text of a model's first call, which takes seconds. The text fills most of
-# a sequence.
+# The first call of a model takes seconds. This is the text of the first call;
+# it fills most of a sequence.
 _WARM_UP_TEXT = b"warm up " * 60
 
 

@@ -2,8 +2,9 @@
 
 `corpus.jsonl` has the `_id`, `title` and `text` of each document.
 `queries.jsonl` has the `_id` and `text` of each query. `qrels/test.tsv` has a
-header and the columns query id, document id and relevance, a whole number. The
-file may instead be in trec_eval format, with four columns and no header.
+header and three columns: query id, document id, and relevance as a whole
+number. The file may instead be in trec_eval format, with four columns and no
+header.
 """
 
 import dataclasses
@@ -154,7 +155,7 @@ def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
             if len(values) not in (0, 4):
                 raise InputError(
                     f"Line {number} of {file} has {len(values)} columns, but "
-                    "the first line has the 4 of trec_eval: query, 0, "
+                    "the first line has the 4 columns of trec_eval: query, 0, "
                     "document, relevance."
                 )
             if values:

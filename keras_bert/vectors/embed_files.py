@@ -1,7 +1,7 @@
 """Files of texts -> a file of vectors, or of the hidden states of tokens.
 
 Hidden states are for the BERT paper's feature-based approach (section 5.3).
-Each line of their file has the form that extract_features.py in
+Each line of the output file then has the form that extract_features.py in
 google-research/bert writes: `linex_index`, and for each token its `token` and
 the `values` of its `layers`, with six decimals.
 """

@@ -161,7 +161,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything but the text that affects a vector."""
+        """Returns a hash of everything that affects a vector, except texts."""
         tokenizer = self.preprocessor.tokenizer
         config = config_of_network(self.model)
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab

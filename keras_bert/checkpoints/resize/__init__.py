@@ -1,1 +1,1 @@
-"""A checkpoint -> one with other word pieces, positions or layers."""
+"""A checkpoint -> a copy with other word pieces, positions or layers."""

@@ -1,4 +1,4 @@
-"""A checkpoint -> one with more positions, or with some of its layers."""
+"""A checkpoint -> a copy with more positions, or with fewer layers."""
 
 import dataclasses
 import re
@@ -55,8 +55,8 @@ def extend_positions(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If the model already has as many positions, if it has rotary
-            positions, or if `output_dir` exists.
+        InputError: If the model already has as many positions or more, if it
+            has rotary positions, or if `output_dir` exists.
     """
     check_is_new(output_dir)
     arrays, config, tokenizer, task = read_checkpoint(checkpoint)
@@ -150,7 +150,7 @@ def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     new checkpoint to keep the task. For any other model, the task is empty.
 
     Raises FileNotFoundError if the checkpoint, config or vocabulary is missing,
-    and InputError if they do not belong together.
+    and InputError if the config and the vocabulary do not belong together.
     """
     whole = Checkpoint.of(checkpoint)
     config, tokenizer = load_config_and_tokenizer(whole)

@@ -89,11 +89,11 @@ def extend_vocab(
         config: The settings; by default, `ExtendVocabConfig()`.
 
     Returns:
-        Figures keyed by name: `vocab_size_before` and `vocab_size_after`. If
-        there are held-out lines, there are also figures about them: the number
-        of words `num_words`, and, with `_before` and `_after` appended,
-        `tokens_per_word` and the number of `unknown_words`. A punctuation mark
-        counts as a word.
+        Figures, keyed by name: `vocab_size_before` and `vocab_size_after`. If
+        there are held-out lines, the figures also include `num_words`, the
+        number of words in these lines, `tokens_per_word_before` and
+        `tokens_per_word_after`, and `unknown_words_before` and
+        `unknown_words_after`. A punctuation mark counts as a word.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -206,9 +206,9 @@ def trim_vocab(
     A word whose pieces are all kept is split as before. So with a `min_count`
     of 1 and no `vocab_size`, every text of `lines` has the same pieces as
     before. Any other word is split into shorter pieces. With `keep_characters`,
-    it becomes [UNK] only if it was [UNK] before, or if the old vocabulary lacks
-    a piece for one of its characters: the character alone at the start of the
-    word, or the character with ## elsewhere.
+    such a word becomes [UNK] only if it was [UNK] before, or if the old
+    vocabulary lacks a piece for one of its characters: the character alone at
+    the start of the word, or the character with ## elsewhere.
 
     Example:
         >>> with open("corpus.txt") as lines:
@@ -313,7 +313,8 @@ def _pieces_of(words: Sequence[str], tokenizer: "BertTokenizer") -> list[str]:
     for word, row in zip(words, rows, strict=True):
         if "\ufffd" in word:
             raise InputError(
-                f"{word!r} has a character that is not UTF-8; convert it."
+                f"{word!r} has a character that is not UTF-8; convert the text "
+                "to UTF-8."
             )
         if len(row) != 1:
             raise InputError(

@@ -40,7 +40,8 @@ def page_models(request: Request, server: ServerState) -> str:
             description = version.servable.description
             if all(field in description for field in _FIELDS):
                 fields = {x: description[x] for x in _FIELDS}
-                # Exports of older releases are BERT models.
+                # Exports from older releases have no `mask`. They are all BERT
+                # models.
                 fields["mask"] = description.get("mask", "[MASK]")
                 number = version.number
                 ready.append({"name": model.name, "version": number, **fields})

@@ -17,7 +17,7 @@ _MAX_CHARS = 250_000
 
 
 def pieces_function(tokenizer: ListTokenizer) -> Function:
-    """Returns a function from `text` [B] to the `pieces` of each, JSON [B]."""
+    """Returns a function from `text` [B] to `pieces` [B], which are JSON."""
 
     def answer(columns: Columns) -> dict[str, np.ndarray]:
         texts = [text.decode() for text in columns["text"]]
