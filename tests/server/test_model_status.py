@@ -81,7 +81,7 @@ def test_regress_and_the_context(client):
         ({"examples": [{"x": 1}], "context": []}, "Example must be JSON obj"),
         ({"examples": ["a"]}, "Example must be JSON object"),
         ({"examples": [{"x": None}]}, "The feature x is None, but must be"),
-        ({"examples": [{"x": [[1]]}]}, "The feature x has [[1]]"),
+        ({"examples": [{"x": [[1]]}]}, "The feature x is [[1]]"),
         ({"examples": [{"x": [1, 1.5]}]}, "all integers or all decimals"),
         ({"examples": [{"x": 2**63}]}, "without loss of precision"),
         ({"examples": [{"\ud800": 1}]}, "half of a surrogate pair"),
