@@ -44,7 +44,7 @@ class BaseModel:
 
     @classmethod
     def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
-        """Returns a description of the checkpoint as a base of adapters."""
+        """Returns a description of the checkpoint that adapters belong to."""
         place = str(checkpoint)
         is_name = place.startswith(SCHEME) or shipped_folder(place)
         if not is_name and not is_remote(to_path(place)):

@@ -154,7 +154,7 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """{"task.json": its text}; empty if there is no such file.
+        """The text of task.json, as {"task.json": text}; empty without it.
 
         A checkpoint with a task.json is a fine-tuned model. Raises InputError
         if the file is damaged.

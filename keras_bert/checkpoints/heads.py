@@ -156,7 +156,8 @@ def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
     `paths` are the paths of the model's weights. A prediction head is between
     the encoder and an output layer. transformers names the prediction head
     `head` in every class, so in transformers a new classifier starts from the
-    prediction head of the masked LM or of another classifier. So does it here.
+    prediction head of the masked LM or of another classifier. This package does
+    the same.
     """
     given = heads_of(arrays)
     added = {}

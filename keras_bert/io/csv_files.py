@@ -25,7 +25,7 @@ def csv_table(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields the line number and the columns of each row.
 
-    A column may span several lines; the number is that of the row's last line.
+    A column may span several lines. The number is the number of the last line.
     Raises InputError if the quotes are wrong or the file is not UTF-8.
     """
     with open_text(path, errors="strict", newline="") as lines:
