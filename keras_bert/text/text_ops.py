@@ -26,7 +26,7 @@ def require_tensorflow_text(what: str) -> None:
         raise InputError(
             f"{what} needs tensorflow-text, which is not installed; use a "
             "machine for which it has wheels, such as Linux on x86_64, and "
-            "pip install tensorflow-text."
+            "run pip install tensorflow-text."
         )
 
 
