@@ -218,7 +218,8 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise InputError(
-            "Parquet files need pyarrow; run pip install 'keras-bert-tf[parquet]'."
+            "Parquet files need pyarrow; run pip install "
+            "'keras-bert-tf[parquet]'."
         ) from error
     with path.open("rb") as opened:
         try:
