@@ -6,8 +6,8 @@ defines a kind of task, and CoNLL-2003 as a task of this kind:
     python run_scripts/run_finetuning.py --task=examples/feature_based_ner.py \
         --data_dir=conll2003 --checkpoint=pretrained --output_dir=out
 
-Import this file before you load such a model with `load_finetuned`. In the
-paper, the BiLSTM has 768 units (`--bilstm_size=768`); on a CPU, use 256.
+Import this file before you load a model of this kind with `load_finetuned`. In
+the paper, the BiLSTM has 768 units (`--bilstm_size=768`); on a CPU, use 256.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import keras_bert
 from keras_bert.layers.crf import Crf
 from keras_bert.models.flops import count_work
 
-# Name of features -> the slice of [embeddings, layer_0, ..., last layer].
+# Name of the features -> their slice of [embeddings, layer_0, ..., last layer].
 FEATURES = {
     "embeddings": slice(0, 1),
     "second_to_last": slice(-2, -1),

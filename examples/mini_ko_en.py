@@ -24,8 +24,8 @@ NUM_PIECES = 36_000
 # The teacher needs a prompt before each text. The student needs no prompt.
 PROMPT = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
 NO_PROMPT = {"prompts": "", "default_prompt_name": ""}
-# How much the model that learned pairs counts in the mean of two models. This
-# share is large, because the rounding after it undoes many small changes.
+# The weight of the model that learned from pairs, in the mean of two models. The
+# weight is large, because the rounding that follows undoes small changes.
 SHARE = 0.8
 CONFIG = keras_bert.FinetuningConfig(
     train_batch_size=128,
@@ -73,8 +73,9 @@ def learn_pairs(start: Path, pairs: Path, output: Path) -> None:
 def average(first: Path, second: Path, output: Path) -> None:
     """Writes a model whose weights are the rounded mean of two models' weights.
 
-    With the mean, the model keeps what the first model knows (Wortsman et al.
-    2022, arXiv 2109.01903, section 3).
+    The second model was trained further from the first model. With the mean,
+    the result keeps what the first model knows (Wortsman et al. 2022, arXiv
+    2109.01903, section 3).
     """
     model, other = map(keras_bert.load_finetuned, (first, second))
     for mean, weight in zip(

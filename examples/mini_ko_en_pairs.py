@@ -16,8 +16,8 @@ import mini_en_texts as english
 import mini_ko_en_texts as korean
 from mini_ko_en_names import SUBJECT
 
-# From each Korean article, the first paragraph is used, and at most this number
-# of other paragraphs that contain the title.
+# Besides the first paragraph of a Korean article, at most this number of other
+# paragraphs are used. They must contain the title.
 _NUM_OTHERS = 2
 _NUM_SENTENCES = 25_000
 _LONGEST = 600

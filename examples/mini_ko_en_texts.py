@@ -2,12 +2,12 @@
 
     python examples/mini_ko_en_texts.py ../shared/data texts.txt all_texts.txt
 
-The second file is longer. mini_ko_en keeps the word pieces that are most
-frequent in this file.
+The second file, all_texts.txt, has more texts. mini_ko_en keeps the word pieces
+that are most frequent in all_texts.txt.
 
 Three of five texts are Korean: sentences, paragraphs and titles from Wikipedia,
 film reviews, and sentences from KorSTS. The English texts come from the same
-sources as the texts of mini_en. One of 20 Korean Wikipedia articles is left
+sources as the texts of mini_en. One in 20 Korean Wikipedia articles is left
 out, to test a search for articles that the model has never seen.
 """
 

@@ -25,8 +25,8 @@ Args:
     field: The field with the text, or several fields, such as title,text; by
         default, the whole line is the text.
     dense: The layers after the small network's pooling, such as 384:linear.
-        These layers are needed if the teacher's vectors have another size than
-        the small network.
+        These layers are needed if the size of the teacher's vectors is not the
+        hidden size of the small network.
     cache_dir: A local folder for the teacher's vectors and the encoded texts;
         by default, the folder `encoded` in output_dir.
     overwrite_output_dir: Whether to start over if output_dir already contains a

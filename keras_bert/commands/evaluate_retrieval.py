@@ -4,8 +4,9 @@ r"""Searches the documents of a collection with a model, and scores the result.
         --data_dir=scifact --output_dir=out
 
 The collection is a folder in BEIR format. If the model has a prompt named
-query, this prompt precedes each query. A prompt named document, passage or
-corpus precedes each document. --prompts replaces the model's prompts.
+query, this prompt precedes each query. If it has a prompt named document,
+passage or corpus, that prompt precedes each document. --prompts replaces the
+model's prompts.
 trec_eval, which the extra `retrieval` installs, computes the metrics. You can
 also run trec_eval on out/run.trec, which lists the ranked documents.
 

@@ -1,8 +1,8 @@
 r"""Adds the word pieces of your texts to a checkpoint.
 
-The command learns the pieces that save the most tokens in your texts. With
---words_file, it adds the words in a file instead. Afterwards, continue
-pre-training on your texts.
+The command learns the pieces that most reduce the number of tokens in your
+texts. With --words_file, it adds the words in a file instead. Afterwards,
+continue pre-training on your texts.
 
     keras-bert extend-vocab --output_dir=extended \
         --checkpoint=hf://google-bert/bert-base-cased \

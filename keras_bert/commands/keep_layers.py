@@ -7,7 +7,7 @@ Args:
     checkpoint: The checkpoint: a folder, a file, a TensorFlow prefix or
         hf://owner/name.
     output_dir: The new folder.
-    layers: The indices of the layers to keep, from 0, separated by commas.
+    layers: The 0-based indices of the layers to keep, separated by commas.
 """
 
 import keras_bert

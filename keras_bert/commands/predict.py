@@ -8,8 +8,9 @@ The command reads standard input if neither texts nor files are given. A line is
 a JSON object with the fields of the task, or the fields separated by tabs, or
 simply the text if the model takes one text. A field with a list, such as the
 endings of multiple choice, takes the remaining columns of the line. A file may
-begin with a header: a line of column names that includes every field. Other
-columns are ignored. A .csv file must have a header, and may have quotes.
+begin with a header: a line of column names that includes every field. Columns
+whose names are not fields are ignored. A .csv file must have a header, and may
+have quotes.
 
 If a line cannot be read, its answer is an "error", and the command exits with
 status 1. The output file appears when it is complete. If the command is killed,

@@ -16,7 +16,8 @@ flag; the command line overrides the variable.
 Args:
     model: A checkpoint: the --output_dir of keras-bert finetune, a Hub folder
         such as hf://owner/name, or a pre-trained model. The server first
-        exports the checkpoint to --cache_dir, which takes less than a minute.
+        exports the checkpoint to --cache_dir. The export takes less than a
+        minute.
     model_dir: The --export_dir of keras-bert export.
     model_name: The name of each model, first for --model, then for --model_dir;
         by default, the name of the model's folder.

@@ -123,7 +123,7 @@ def network_section(
     }
     return (
         f"{_list(values)}\n\nIn an answer, `num_tokens` says how many tokens "
-        "were read, and `truncated` whether the end of a text was not."
+        "were read, and `truncated` whether the end of a text was cut off."
     )
 
 

@@ -28,8 +28,8 @@ class Task:
             text and a list of endings. "token_classification": a list of words.
             "span": the question and the context. "embedding": a text, a text of
             similar meaning, and any number of texts of different meaning; the
-            rows may lack the last of these fields, if all rows lack them. The
-            inputs of the served model have the same names.
+            last of these fields may be absent, but then from all rows. The
+            inputs of the served model have the names of these fields.
         metrics: The names of the kind's metrics, most important first.
         read: A function that takes the data folder (a pathlib.Path, or a UPath
             for a URL) and the name of a split. It returns or yields rows, each
@@ -38,7 +38,7 @@ class Task:
             the function more than once, and takes the rows one at a time. The
             label depends on the kind. "classification": one of `labels`.
             "multilabel": a list of labels. "regression": a number.
-            "multiple_choice": the index of the right ending, from 0, as a
+            "multiple_choice": the 0-based index of the right ending, as a
             string. "token_classification": a list with a label for each word.
             "span": a list of answers, each a dict with "text" and
             "answer_start" (in characters); the list is empty if there is no
@@ -46,8 +46,8 @@ class Task:
             two texts, or a list of numbers that is the vector of a text.
         labels: The names of the labels, in the order of their ids.
         settings: The settings of the kind that differ from its defaults.
-        validation_splits: The splits to evaluate on; the first one chooses
-            the best checkpoint.
+        validation_splits: The splits to evaluate on; the score on the first
+            split decides which checkpoint is best.
         test_files: For each split without labels, the name of the file for its
             predictions.
 

@@ -118,7 +118,7 @@ TASKS = {
     "glue/ax": dataclasses.replace(
         _MNLI,
         metrics=("matthews", "accuracy"),
-        # Predictions are submitted for another file, which has no labels.
+        # Predictions are submitted for diagnostic.tsv, which has no labels.
         read=readers.tsv(
             columns={x: x.title() for x in _MNLI_COLUMNS},
             test_columns=_MNLI_COLUMNS,

@@ -1,10 +1,10 @@
 """Readers of data files: functions that return the `read` of a `Task`.
 
 The readers yield one row after the other, so a file may be larger than the
-memory. Text files are UTF-8 and may be compressed with gzip. `files` are the
-names of the splits' files, such as train="train.tsv", validation="dev.tsv",
-test="test.tsv". Only splits whose names begin with "train" or "validation" have
-labels.
+memory. Text files are UTF-8 and may be compressed with gzip. The keyword
+arguments `files` map each split to the name of its file, such as
+train="train.tsv", validation="dev.tsv", test="test.tsv". Only splits whose
+names begin with "train" or "validation" have labels.
 """
 
 import json
@@ -42,19 +42,21 @@ def tsv(
 ) -> Reader:
     """Returns a reader of tab-separated files without quotes, as in GLUE.
 
-    A quote is a character of the text. But a field that begins and ends with
-    a quote and has quotes inside, all of them doubled, was written by Excel:
-    the outer quotes are removed, and the others become single. `csv` reads
-    files in which all fields have such quotes, or line breaks inside quotes.
+    A quote is a character of the text, with one exception for files from Excel:
+    if a field begins and ends with a quote, and all quotes inside the field are
+    doubled, the outer quotes are removed, and the doubled quotes become single.
+    To read a file in which all fields are in quotes, or in which quotes enclose
+    line breaks, use `csv`.
 
-    `columns` maps a field to its column: the index from 0, or the name in the
-    header. Splits without labels have the columns `test_columns`, if given.
-    `header` says whether each file begins with a header; it is required if all
-    columns are numbers. With `header=False`, a file has a header only if a
-    column is given by its name. A blank line is skipped, unless the file has
-    only one column. A line with a wrong number of columns raises InputError.
-    With `leave_out_broken`, such lines of splits with labels are skipped, and
-    the log counts them; a split without labels must keep its number of rows.
+    `columns` maps each field to its column: the 0-based index, or the name in
+    the header. For splits without labels, `test_columns` replaces `columns`.
+    `header` says whether each file begins with a header; it is required if
+    `columns` or `test_columns` has only indices. With `header=False`, a file
+    still has a header if one of its columns is given by name. A blank line is
+    skipped, unless the file has only one column. A line with a wrong number of
+    columns raises InputError. With `leave_out_broken`, such a line is skipped
+    and counted in the log, except in splits without labels: there, each row
+    needs a prediction.
     """
     has_header = _has_header(header, columns, test_columns or columns)
 
@@ -79,8 +81,8 @@ def csv(
     """Returns a reader of comma-separated files with quotes.
 
     Semicolons or tabs may separate the columns instead of commas. `columns` and
-    `header` are as in `tsv`; without `columns`, the names of the header are the
-    fields.
+    `header` are as in `tsv`; without `columns`, the names in the header are the
+    names of the fields.
     """
     if not columns and header is False:
         raise InputError(
@@ -104,8 +106,8 @@ def csv(
 def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
     """Returns a reader of files with a JSON object on each line.
 
-    `columns` maps a field to its name in the objects; by default the names
-    are the fields. Numbers and booleans become strings: 2 becomes "2", and
+    `columns` maps each field to its name in the JSON objects; by default, both
+    names are the same. Numbers and booleans become strings: 2 becomes "2", and
     true becomes "true". A field that is null is left out. Blank lines are
     skipped.
     """
@@ -121,9 +123,9 @@ def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
 def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
     """Returns a reader of Parquet files.
 
-    `columns` maps a field to the name of its column. Values become strings as
-    in `jsonl`; NaN counts as null. The reader needs an extra: pip install
-    'keras-bert-tf[parquet]'.
+    `columns` maps each field to the name of its column. Numbers and booleans
+    become strings as in `jsonl`; NaN counts as null. The reader needs an extra:
+    pip install 'keras-bert-tf[parquet]'.
     """
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
@@ -138,9 +140,9 @@ def reader(
 ) -> Reader:
     """Returns a reader that checks the file of a split and yields its rows.
 
-    `rows` is called with the file and whether the split has labels. The reader
-    raises FileNotFoundError if the file is absent, and InputError if the file
-    has no row.
+    `rows` takes the path of the file, and whether the split has labels. The
+    reader raises FileNotFoundError if the file is absent, and InputError if the
+    file has no row.
     """
 
     def read(data_dir: Path, split: str) -> Iterator[Row]:
@@ -185,7 +187,7 @@ def json_rows(path: Path) -> Iterator[Row]:
         if not isinstance(row, dict):
             raise InputError(
                 f"Line {number} of {path} is not a JSON object; give one "
-                "object per line, without NaN."
+                "object per line, with null instead of NaN."
             )
         yield _numbers_as_strings(row)
 
@@ -193,9 +195,9 @@ def json_rows(path: Path) -> Iterator[Row]:
 def _renamed(
     rows: Iterable[Row], path: Path, columns: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """Yields rows under the names of the fields.
+    """Yields rows with only the fields in `columns`, under the fields' names.
 
-    Raises InputError at the end if one of the columns occurs in no row.
+    Raises InputError at the end if a name in `columns` occurs in no row.
     """
     missing = {*columns.values()}
     for row in rows:
@@ -203,8 +205,8 @@ def _renamed(
         yield {field: row[x] for field, x in columns.items() if x in row}
     if missing:
         raise InputError(
-            f"No line of {path} has {min(missing, key=str)!r}; check the names "
-            "in the reader's columns."
+            f"No line of {path} has {min(missing, key=str)!r}; check the "
+            "names in the argument columns of the reader."
         )
 
 
@@ -236,7 +238,7 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
 
 
 def _numbers_as_strings(row: Row) -> Row:
-    """Returns a row with numbers as strings, without None and NaN."""
+    """Returns a row with numbers as strings; leaves out None and NaN."""
     strings: dict[str, Any] = {}
     for field, value in row.items():
         if value is None or value != value:  # NaN

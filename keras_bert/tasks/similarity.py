@@ -1,15 +1,16 @@
 """Tasks about similar sentences: KorSTS, and tasks for sentence embeddings.
 
-KorSTS (Ham et al. 2020) has Korean sentences and numbers from 0 to 5.
-embedding/stsb and embedding/korsts have the pairs of glue/stsb (Cer et al.
-2017) and korsts; the similarity of a pair is the cosine of two vectors.
+KorSTS (Ham et al. 2020) has pairs of Korean sentences, with a similarity from 0
+to 5. embedding/stsb and embedding/korsts have the same pairs as glue/stsb (Cer
+et al. 2017) and korsts, but train vectors: the cosine of two vectors is the
+similarity of a pair.
 
 embedding/nli trains on natural language inference: SNLI (Bowman et al. 2015)
 and MNLI (Williams et al. 2018) as triplets of a premise, a sentence that
 follows from it, and a sentence that contradicts it. The development set of
-STS-B is the validation set. The data folder contains two folders. From `nli`,
-all files *.jsonl and *.jsonl.gz are read, with `premise`, `hypothesis` and
-`label` on each line. `glue/STS-B` is the official folder.
+STS-B is the validation set. The data folder contains the official folder
+`glue/STS-B`, and a folder `nli`. From `nli`, all files *.jsonl and *.jsonl.gz
+are read. Each line has a `premise`, a `hypothesis` and a `label`.
 """
 
 import dataclasses

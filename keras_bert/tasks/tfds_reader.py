@@ -17,9 +17,9 @@ def read_tfds(
 ) -> Iterator[Row]:
     """Yields the rows of a split as `task.read` does, without network access.
 
-    Rows are read one after the other from disk, unless the data set has `idx`,
-    the index of the row in the official file: then the rows are sorted in
-    memory.
+    If the data set has the field `idx`, a row's index in the official file, all
+    rows are read into memory and sorted by `idx`. Otherwise, rows are read from
+    disk one after the other.
 
     Args:
         task: The task, which names the fields and the labels of the rows.
@@ -94,7 +94,7 @@ def _label_names(task: Task, name: str, feature: Any) -> Any:
     names = getattr(feature, "names", None)
     if names is None or set(names) == set(task.labels):
         return names
-    # Official files have 0 and 1 where tensorflow-datasets has names.
+    # The official files have 0 and 1 as labels; tensorflow-datasets has names.
     if task.labels == tuple(str(i) for i in range(len(names))):
         return task.labels
     raise InputError(

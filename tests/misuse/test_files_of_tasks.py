@@ -127,7 +127,7 @@ def test_csv(given, call, expected):
     ("CR alone", lambda x: x.jsonl('{"text": "a"}\r{"text": "b"}\r'),
      Says("end with CR alone")),
     ("a boolean", lambda x: x.jsonl('{"label": true}\n'), [{"label": "true"}]),
-    ("NaN", lambda x: x.jsonl('{"text": NaN}\n'), Says("without NaN")),
+    ("NaN", lambda x: x.jsonl('{"text": NaN}\n'), Says("null instead of NaN")),
     ("null", lambda x: x.predict(x.jsonl('{"text": null, "id": 1}\n')),
      Says("has no field 'text'")),
     ("an object as text", lambda x: x.predict(
