@@ -65,8 +65,8 @@ def check_is_same_search(file, flags):
     """Writes the flags; exits if the folder contains runs with other flags."""
     if file.exists() and json.loads(file.read_text()) != flags:
         sys.exit(
-            f"Error: The runs in {file.parent} have other flags, which {file} "
-            "lists; give the same flags, or another --output_dir."
+            f"Error: The runs in {file.parent} have other flags; give the "
+            f"flags that {file} lists, or another --output_dir."
         )
     file.write_text(json.dumps(flags, indent=2))
 

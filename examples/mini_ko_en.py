@@ -24,8 +24,8 @@ NUM_PIECES = 36_000
 # The teacher needs a prompt before each text. The student needs no prompt.
 PROMPT = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
 NO_PROMPT = {"prompts": "", "default_prompt_name": ""}
-# The weight of the model that learned from pairs, in the mean of two models. The
-# weight is large, because the rounding that follows undoes small changes.
+# The weight of the model that learned from pairs, in the mean of two models. It
+# is large, because the rounding of the mean undoes many small changes.
 SHARE = 0.8
 CONFIG = keras_bert.FinetuningConfig(
     train_batch_size=128,

@@ -19,8 +19,8 @@ Args:
     bert_config_file: The network: a bert_config.json, or a name such as
         bert_tiny; by default, the file beside the checkpoint.
     vocab_file: The vocab.txt; by default, the file beside the checkpoint.
-    cache_dir: A local folder for the encoded training set, which runs can
-        share; by default, the folder `encoded` in output_dir.
+    cache_dir: A local folder for the encoded training set, which several runs
+        can share; by default, the folder `encoded` in output_dir.
     teacher: A fine-tuned model of the same task, from which the network also
         learns.
     new_head: Whether to train a new output layer on the encoder of a checkpoint

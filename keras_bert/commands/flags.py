@@ -17,7 +17,7 @@ from keras_bert.settings import type_name
 
 _OWN = "Data and model"
 _TITLE_OF_GOOGLE = "As in google-research/bert"
-# Names in google-research/bert -> our flags. model_dir is our own old name.
+# Names in google-research/bert -> our flags. model_dir is an old name of ours.
 _ALIASES = {
     "init_checkpoint": "checkpoint",
     "iterations_per_loop": "steps_per_execution",
@@ -225,8 +225,8 @@ class Flags:
     def parse(self) -> list[str]:
         """Reads the command line; returns the arguments that are not flags.
 
-        Raises InputError if a flag or a variable has a wrong value, or a flag
-        is unknown.
+        Raises InputError if a flag or an environment variable has a wrong
+        value, or if a flag is unknown.
         """
         takes_texts = "texts" in self._parameters
         self._flags.set_gnu_getopt(takes_texts)  # flags may come after texts

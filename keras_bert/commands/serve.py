@@ -19,8 +19,8 @@ Args:
         exports the checkpoint to --cache_dir. The export takes less than a
         minute.
     model_dir: The --export_dir of keras-bert export.
-    model_name: The name of each model, first for --model, then for --model_dir;
-        by default, the name of the model's folder.
+    model_name: A name for each model: first for the models of --model, then for
+        those of --model_dir; by default, the name of the model's folder.
     version_labels: The labels of versions, such as stable=1,canary=2; for
         several models, films/stable=1,names/stable=3.
     api_key_file: A file with the key that clients must send.

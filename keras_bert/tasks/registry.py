@@ -17,10 +17,11 @@ def get_task(name: str | Path) -> Task:
     """Returns a task by name, or from a Python file of your own.
 
     Args:
-        name: A known name such as "glue/sst2"; a Python file that defines
-            `TASKS`, as keras_bert/tasks/glue.py does: "my_task.py", or
-            "my_task.py:name" if it has several tasks; or "tfds/glue/sst2" for
-            a task whose data folder tensorflow-datasets has prepared.
+        name: A known name, such as "glue/sst2". Or the path of a Python file
+            that defines `TASKS`, as keras_bert/tasks/glue.py does: "my_task.py"
+            if the file has one task, "my_task.py:name" if it has several. With
+            "tfds/" before a known name, as in "tfds/glue/sst2", the task reads
+            a data folder that tensorflow-datasets has prepared.
 
     Raises:
         InputError: If the name is unknown.
