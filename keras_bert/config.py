@@ -25,7 +25,7 @@ _OF_TRAINING = (
 )
 
 # Any of these keys shows that Hugging Face's library wrote a config. A
-# config.json that lacks them is recognized by its name.
+# config.json without any of them is recognized by the name of the file.
 _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
 
@@ -51,7 +51,7 @@ class BertConfig(CheckedSettings):
             Face's "gelu"), "relu", "silu", "tanh" or "linear".
         hidden_dropout_prob: Dropout rate after embeddings and dense layers.
         attention_probs_dropout_prob: Dropout rate of the attention weights.
-        max_position_embeddings: The longest sequence, in tokens.
+        max_position_embeddings: The maximum sequence length, in tokens.
         type_vocab_size: Number of segments; 2 in every released BERT file.
             With 0, the network does not read segments.
         initializer_range: Standard deviation of the truncated normal
@@ -64,8 +64,8 @@ class BertConfig(CheckedSettings):
             differs between families; the family's config.json sets them.
         embedding_size: Width of the embeddings, E, if it differs from H. A
             dense layer then projects E to H (ELECTRA, arXiv 2003.10555).
-        first_position: The row of the position embeddings for the first token.
-            The rows before it are for padding (RoBERTa).
+        first_position: The index of the first token's row in the position
+            embeddings. The rows before this row are for padding (RoBERTa).
         position_embedding_type: How the network reads positions. "absolute":
             it adds position embeddings. "relative": it adds position
             embeddings, and every layer adds a bias for the distance between two
@@ -75,14 +75,15 @@ class BertConfig(CheckedSettings):
         local_attention: The width of the local window, in tokens: a token
             attends to half as many tokens on each side. The first layer and
             every n-th layer after it attend to all tokens, with n =
-            `global_attn_every_n_layers`. The other layers attend locally, and
-            rotate with the base `local_rope_theta`. With None, all layers
-            attend to all tokens.
+            `global_attn_every_n_layers`. In the other layers, tokens attend
+            only within the window, and queries and keys are rotated with the
+            base `local_rope_theta`. With None, all layers attend to all tokens.
         gated_feed_forward: Whether the activation of the feed-forward layer is
             multiplied by the output of a second dense layer (arXiv 2002.05202).
-        norm_placement: Where the norms are: "after" each part of a block and
-            the part's residual, or "before" each part and after the last block.
-        biases: The parts that have biases, separated by spaces.
+        norm_placement: Where the norms are: "after" (after each part of a block
+            and the part's residual) or "before" (before each part, and after
+            the last block).
+        biases: The parts of the network that have biases, separated by spaces.
         pooler_act: The activation of the pooler.
         pooling: What the pooler reads: "cls" (the first token) or "mean" (the
             mean of all tokens).
@@ -148,7 +149,7 @@ class BertConfig(CheckedSettings):
 
     @property
     def family_fields(self) -> dict[str, Any]:
-        """The values of `family` and later fields that differ from BERT's."""
+        """The fields from `family` on whose values differ from BERT's."""
         names = [field.name for field in dataclasses.fields(self)]
         return {
             name: getattr(self, name)
@@ -165,7 +166,7 @@ class BertConfig(CheckedSettings):
         )
 
     def check_max_seq_length(self, max_seq_length: int) -> None:
-        """Raises InputError if the network has fewer positions than this."""
+        """Raises InputError if `max_seq_length` exceeds the positions."""
         most = self.max_position_embeddings
         if max_seq_length > most:
             raise InputError(
@@ -183,11 +184,11 @@ class BertConfig(CheckedSettings):
     ) -> None:
         """Raises InputError if a vocabulary and the network differ in size.
 
-        The size of the network may be rounded up to a multiple of 8, 16, or
-        another power of 2 up to 1,024; no token uses the extra rows. If the
-        vocabulary and the network are from one folder, any number of extra
-        rows below 1,024 is allowed, and the log warns if the network's size
-        is not such a multiple.
+        The network's vocab_size may be the size of the vocabulary, rounded up
+        to a multiple of 8, 16, or another power of 2 up to 1,024; no token uses
+        the extra rows. If the vocabulary and the network are from one folder,
+        the network may have any number of extra rows below 1,024, and the log
+        warns if the vocab_size is not rounded in this way.
         """
         padded = {-(-vocab_size // 2**i) * 2**i for i in range(3, 11)}
         if self.vocab_size in padded | {vocab_size}:
@@ -209,8 +210,8 @@ class BertConfig(CheckedSettings):
         """Returns the config with the values of a Google or Hugging Face file.
 
         The log lists the keys of a Google file that do not shape the network.
-        An unknown key raises InputError; in Hugging Face's config.json, it does
-        so only if its value turns something on.
+        An unknown key raises InputError, except in Hugging Face's config.json
+        if the value of the key is false, null, 0 or empty.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known

@@ -23,7 +23,8 @@ ACTIVATIONS = {
     "silu": "silu",
     "tanh": "tanh",
 }
-# The tanh form has two names in transformers; the first name is usual.
+# The tanh form has two names in transformers. This mapping has the first name,
+# which is the usual one.
 HUGGINGFACE_NAMES = {x: name for name, x in reversed(ACTIVATIONS.items())}
 
 
@@ -33,17 +34,20 @@ class Family:
 
     Attributes:
         class_name: The beginning of the family's class names in transformers.
-        switches: The fields of `BertConfig` whose values differ from BERT's.
+        switches: The fields of `BertConfig` that differ from BERT's, by name.
         keys: Keys of the family's config.json -> the fields of `BertConfig`,
             where their names differ.
-        former_keys: Like `keys`, for the family's first release.
+        former_keys: Like `keys`, for a config.json of the family's first
+            release.
         required: Keys of the config.json -> the only values that they may
             have. An absent key means the first value.
         positions: The values that position_embedding_type may have in the
             config.json.
-        harmless: A pattern for further keys that do not change the outputs.
-        translate: A function from the values of a config.json, with renamed
-            keys, to the fields of `BertConfig` that need a computation.
+        harmless: A regular expression for further keys that do not change the
+            outputs.
+        translate: A function from the values of a config.json, whose keys are
+            already renamed, to the fields of `BertConfig` that must be
+            computed.
         write: The reverse of `translate`: a function from the fields of
             `BertConfig` to values of a config.json.
     """
@@ -60,7 +64,7 @@ class Family:
 
 
 def _shifted(values: Values) -> Values:
-    """Returns RoBERTa's first position and its number of positions.
+    """Returns a RoBERTa network's first position and number of positions.
 
     The first position is the id of the padding token plus 1.
     """
@@ -134,8 +138,8 @@ def _nomic(values: Values) -> Values:
         )
     read = dict(_rotary(values))
     if (values.get("rotary_scaling_factor") or 1) != 1:
-        # The rotations of a sequence longer than this would depend on its
-        # length.
+        # In a sequence longer than max_trained_positions, the rotations would
+        # depend on the length of the sequence.
         read["max_position_embeddings"] = values.get(
             "max_trained_positions", 2048
         )
@@ -222,8 +226,8 @@ _ROBERTA = Family(
 )
 FAMILIES = {
     "bert": Family("Bert"),
-    # Half of BERT's layers, and neither segments nor a pooler. Its classifiers
-    # have a layer with ReLU instead of the pooler.
+    # Half of BERT's layers, and neither segments nor a pooler. Classifiers have
+    # a layer with ReLU instead of the pooler.
     "distilbert": Family(
         "DistilBert",
         {"num_hidden_layers": 6, "type_vocab_size": 0, "pooler_act": "relu"},
@@ -236,7 +240,7 @@ FAMILIES = {
             "n_heads": "num_attention_heads",
             "n_layers": "num_hidden_layers",
         },
-        required={"layer_norm_eps": (1e-12,)},  # transformers reads no other
+        required={"layer_norm_eps": (1e-12,)},  # transformers always uses it
         harmless="sinusoidal_pos_embds|(qa|seq_classif)_dropout",
     ),
     # The embeddings can be narrower than the network, and there is no pooler.

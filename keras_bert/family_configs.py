@@ -70,10 +70,10 @@ def family_of(values: Values) -> str:
 
 
 def as_of_bert(architecture: str) -> str:
-    """Returns the name of the BERT class with the same head.
+    """Returns the name of the BERT class with the head of an architecture.
 
-    For "RobertaForMaskedLM", this is "BertForMaskedLM". In the name of an
-    unknown family's class, only a prefix TF or Flax is removed.
+    For "RobertaForMaskedLM", this is "BertForMaskedLM". For a class of an
+    unknown family, it is the same name without a prefix "TF" or "Flax".
     """
     return _CLASS.sub("Bert", re.sub("^(TF|Flax)", "", architecture))
 

@@ -134,7 +134,7 @@ def _is_set_up(logger: logging.Logger) -> bool:
         or logger.level != logging.NOTSET
         or logger.handlers
         or logging.root.level != logging.WARNING
-        # `logging` itself adds a handler like this at its first line.
+        # `logging` itself adds such a handler when it logs its first line.
         or not all(
             type(handler) is logging.StreamHandler
             and getattr(handler.formatter, "_fmt", None) == BASIC_FORMAT

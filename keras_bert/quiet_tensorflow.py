@@ -16,7 +16,7 @@ def import_tensorflow() -> None:
     """
     if not importlib.util.find_spec("tensorflow"):
         return
-    # This allocator keeps memory that is freed. The logits of a large
+    # This allocator keeps freed memory for the next step. The logits of a large
     # vocabulary take hundreds of MB, and requesting this memory again at each
     # step takes longer than computing the logits.
     os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")

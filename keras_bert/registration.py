@@ -84,7 +84,7 @@ class _StandIn:
 
 
 class _KerasFinder:
-    """Finds Keras as Python does; registers the stand-ins after its import."""
+    """Lets Python find Keras; registers the stand-ins after Keras' import."""
 
     _is_searching = False
 

@@ -24,10 +24,10 @@ class PretrainedExportConfig(CheckedSettings):
         pooling: What the vector of a text in `serving_default` is: the mean of
             all tokens (mean), the vector of [CLS] (cls) or the output of the
             pooler (pooled).
-        normalize: Whether to scale all vectors to length 1.
-        max_seq_length: The longest sequence, in tokens including [CLS] and
-            [SEP]; longer texts are truncated. By default, the checkpoint's
-            length, but at most 128.
+        normalize: Whether to scale all vectors to the norm 1.
+        max_seq_length: The maximum sequence length, in tokens including [CLS]
+            and [SEP]; longer texts are truncated. By default, the checkpoint's
+            maximum, but at most 128.
 
     Example:
         >>> keras_bert.export.PretrainedExportConfig(pooling="cls").normalize
@@ -47,10 +47,10 @@ class ExportConfig(CheckedSettings):
         format: The format of the model. saved_model takes strings; litert, onnx
             and openvino contain only the network, which takes ids. auto chooses
             the format that answers fastest on this machine.
-        precision: The type of the numbers in the exported network: float32;
-            int8, for litert, onnx and openvino; or bfloat16, for saved_model,
-            and for openvino on a machine with bfloat16 instructions. OpenVINO's
-            int8 needs texts of the task.
+        precision: The type of the numbers in the exported network. Every format
+            has float32; litert, onnx and openvino have int8; saved_model has
+            bfloat16, and so has openvino on a machine with bfloat16
+            instructions. For int8, openvino needs texts of the task.
         portable: Whether the tokenizer in a saved_model uses only operations of
             plain TensorFlow. The model then loads without tensorflow-text, but
             is slower.

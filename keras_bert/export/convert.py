@@ -77,7 +77,7 @@ def convert_checkpoint(
             - "google_tf1": bert_model.ckpt, bert_config.json and vocab.txt.
             - "huggingface": model.safetensors, config.json, vocab.txt,
               tokenizer.json and tokenizer_config.json.
-            - "keras": model.safetensors (with our names of weights),
+            - "keras": model.safetensors (with this package's weight paths),
               bert_config.json, vocab.txt and tokenizer_config.json. If the
               model is fine-tuned or a sentence-transformers model, there is
               also a task.json.
@@ -90,8 +90,8 @@ def convert_checkpoint(
               turn a text into its vector. The model must be of the kind
               `embedding` or a pre-trained model.
         settings: Settings of the kind `embedding`, such as `pooling`, for
-            "sentence_transformers". By default, the settings are those of the
-            model; a pre-trained model gets the defaults of the kind.
+            "sentence_transformers". By default, the model's own settings or,
+            for a pre-trained model, the defaults of the kind.
 
     Raises:
         FileNotFoundError: If the checkpoint or its config does not exist.
@@ -120,9 +120,9 @@ def convert_checkpoint(
     spec, labels = (None, ()) if is_ours else _task_beside(source, config)
     more: dict[str, Any] = {}
     if spec:
-        # Google's format stores none of these values. They are computed for it
-        # too, because a model that config.json cannot describe does not fit
-        # into Google's format either.
+        # Google's format stores none of these values. They are computed for
+        # Google's format too, so that a model that neither format can describe
+        # raises InputError.
         more |= get_kind(spec.kind).hub.config_values(spec.settings)
     vocab_file = source.vocab_file
     tokenizer: Any = load_tokenizer(source) if vocab_file else None
@@ -188,7 +188,7 @@ def _without_modules(arrays: Arrays) -> tuple[Arrays, Arrays]:
 def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
     """Returns the token ids that differ from transformers' defaults, by key."""
     ids = {}
-    if not config.first_position:  # else the family's config sets this id
+    if not config.first_position:  # otherwise, the family's config sets the id
         ids["pad_token_id"] = tokenizer.pad_id
     if config.family == "modernbert":
         ids["cls_token_id"] = ids["bos_token_id"] = tokenizer.cls_id

@@ -21,7 +21,7 @@ from keras_bert.progress import shown_log
 _CASES = {"1 short text": (1, 6), "8 long texts": (8, 600)}
 _NUM_ROUNDS = 7
 
-# Format -> the milliseconds of each case, or the reason why there are none.
+# Format -> the milliseconds of each case, or why the format was not written.
 Measured = dict[str, dict[str, float] | str]
 
 
@@ -35,8 +35,9 @@ def export_fastest(
 
     Returns the version's folder, and the measurements. `export` writes a
     version into a folder. The formats take turns to answer short and long
-    texts, and each format's best time for each case counts. The fastest format
-    has the smallest product of these times. The log shows a table of the times.
+    texts, and a format's best time for each of the two cases counts. The
+    fastest format is the one with the smallest product of its two times. The
+    log shows a table of the times.
 
     Raises InputError if no format can be written.
     """

@@ -23,9 +23,9 @@ from keras_bert.text.tokenizer import PortableTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training.distribution import require_tensorflow
 
-# The largest difference allowed in the outputs of a float32 network, relative
-# to the largest output. The outputs differ because kernels add up numbers in
-# different orders.
+# The largest allowed difference between an output of an exported float32
+# network and the model's output, relative to the model's largest output. The
+# two outputs differ because kernels add up numbers in different orders.
 _TOLERANCE = 1e-3
 
 
@@ -154,7 +154,7 @@ def _inputs(
 def in_bfloat16(
     model: keras.Model, kind: Kind, bert_config: BertConfig
 ) -> keras.Model:
-    """Returns a copy of a network with weights in bfloat16.
+    """Returns a bfloat16 copy of a network.
 
     The copy computes in bfloat16, except for the softmax of the attention, the
     layer norms and the output layer.
@@ -171,7 +171,7 @@ def in_bfloat16(
 
 
 def _check(model: keras.Model, network: Any, kind: Kind) -> None:
-    """Raises an error if a network's outputs differ from the model's."""
+    """Raises an error if the exported network's outputs are not the model's."""
     shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
     ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
     inputs = [tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0)]

@@ -21,14 +21,14 @@ _TOKENS_PER_CALL = 1_024
 
 
 class MaskFiller:
-    """Guesses the word pieces at each [MASK], eagerly or in a SavedModel.
+    """Guesses the word piece for each [MASK], eagerly or in a SavedModel.
 
     Attributes:
         model: A network with the same inputs as `build_pretraining_model`. Its
             outputs are the `ids` and the `probabilities` of the best pieces.
         tokenizer: The tokenizer; `special_tokens.mask` is its spelling of
             [MASK].
-        max_seq_length: The longest sequence, in tokens; longer texts are cut.
+        max_seq_length: The maximum sequence length, in tokens.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class MaskFiller:
         """
         num_pieces = tokenizer.vocab_size
         check_count("top_k", top_k, num_pieces, "the number of word pieces")
-        # A checkpoint may have more embeddings than word pieces.
+        # A checkpoint may have more embeddings than the vocabulary has pieces.
         logits = model.output["masked_lm"][..., :num_pieces]
         probabilities, ids = ops.top_k(ops.softmax(logits), top_k)
         outputs = {"ids": ids, "probabilities": probabilities}
@@ -80,10 +80,11 @@ class MaskFiller:
     def __call__(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the guesses for each [MASK] in texts, strings [B].
 
-        M is the largest number of masks in a text. The guesses, best first, are
-        `masks.pieces`, strings [B, M, top_k], padded with "", and
-        `masks.probabilities`, float32 [B, M, top_k], padded with 0. The result
-        also contains the values of `Packed.truncation_info`.
+        The guesses, best first, are `masks.pieces`, strings [B, M, top_k],
+        padded with "", and `masks.probabilities`, float32 [B, M, top_k], padded
+        with 0. M is the largest number of [MASK] tokens in any of the texts.
+        Longer texts than `max_seq_length` are truncated. The result also
+        contains the values of `Packed.truncation_info`.
         """
         packed = self._pack(text)
         features = packed.features
@@ -115,7 +116,7 @@ class MaskFiller:
 def fill_mask(
     model: keras.Model, tokenizer: BertTokenizer, text: str, *, top_k: int = 5
 ) -> list[list[tuple[str, float]]]:
-    """Returns a model's guesses of the word piece at each "[MASK]" of a text.
+    """Returns a model's guesses for each "[MASK]" in a text.
 
     Args:
         model: A model from `build_pretraining_model`.
@@ -125,7 +126,8 @@ def fill_mask(
         top_k: The number of guesses for each [MASK].
 
     Returns:
-        For each [MASK], the best pieces with their probabilities.
+        For each [MASK], the most probable word pieces, with their
+        probabilities.
 
     Raises:
         InputError: If the text has no [MASK], or too many tokens.
@@ -154,7 +156,7 @@ def load_mask_filler(
     max_seq_length: int | None = None,
     top_k: int = 5,
 ) -> MaskFiller:
-    """Loads a checkpoint, to guess the word pieces at each [MASK] of a text.
+    """Loads a checkpoint as a `MaskFiller`, which guesses for each [MASK].
 
     Example:
         >>> filler = keras_bert.export.load_mask_filler("pretrained", top_k=3)
@@ -165,8 +167,8 @@ def load_mask_filler(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        max_seq_length: The longest sequence, in tokens; by default, the longest
-            sequence that the model reads.
+        max_seq_length: The maximum sequence length, in tokens; by default, the
+            longest sequence that the model can read.
         top_k: The number of guesses for each [MASK].
 
     Raises:

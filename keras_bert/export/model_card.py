@@ -46,7 +46,7 @@ def finetuned_card(
     length = spec.settings.max_seq_length
     inputs = (
         f"`{file_name}` takes ids. In `assets`, `tokenizer.json` makes them "
-        "from texts, with the library `tokenizers`, and `model.json` has the "
+        "from texts, with the library `tokenizers`, and `model.json` has their "
         "shapes. keras_bert's docs/export.md says what the inputs contain."
     )
     return model_card(
@@ -79,7 +79,8 @@ def model_card(
     in `finetuned_card`.
     """
     parts = to_path(folder).absolute().parts
-    # The weights of a run are in a subfolder; the run's folder is the title.
+    # The weights of a run are in a subfolder, but the title is the name of the
+    # run's folder.
     title = next(x for x in parts[::-1] if not _INNER_FOLDER.fullmatch(x))
     head: dict[str, Any] = {"library_name": "keras", "tags": ["bert"]}
     head["pipeline_tag"] = pipeline_tag
@@ -123,7 +124,7 @@ def network_section(
     }
     return (
         f"{_list(values)}\n\nIn an answer, `num_tokens` says how many tokens "
-        "were read, and `truncated` whether the end of a text was cut off."
+        "were read, and `truncated` says whether a text was cut."
     )
 
 

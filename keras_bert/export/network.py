@@ -72,9 +72,10 @@ def write_openvino(
     """Writes a network for OpenVINO; its inputs and outputs keep their names.
 
     With `bfloat16`, OpenVINO computes in bfloat16; the weights are stored in
-    float16, which rounds less. With `int8`, OpenVINO multiplies integers of 8
-    bits. Each column of a weight has a scale. The whole input of a layer has
-    one scale, which the export computes from `calibration` ("static").
+    float16, which rounds less than bfloat16. With `int8`, OpenVINO multiplies
+    integers of 8 bits. Each column of a weight has a scale. The whole input of
+    a layer has one scale, which the export computes from `calibration`
+    ("static").
 
     Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
     an operation of the network, or if `calibration` is empty with `int8`.

@@ -116,5 +116,5 @@ def quantize(network: Any) -> Any:
     network.functions.extend(map(onnx.parser.parse_function, functions))
     inliner = import_extra("onnx.inliner", "onnx")
     network = inliner.inline_local_functions(network)
-    del network.opset_import[-1]  # no function is left
+    del network.opset_import[-1]  # all functions are inlined
     return network

@@ -50,7 +50,7 @@ def export_pretrained(
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
         export_dir: The folder of all versions of the model.
-        config: The pooling, the normalization and the longest sequence.
+        config: The pooling, normalization and maximum sequence length.
         portable: Whether the model loads without tensorflow-text; see
             `ExportConfig`.
 

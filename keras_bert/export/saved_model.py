@@ -33,7 +33,7 @@ def export_saved_model(
     """Writes the next version of a model, such as `served/1`.
 
     To load the version, only tensorflow is needed, plus tensorflow_text if the
-    tokenizer uses its operations. The folder appears when it is complete. In
+    tokenizer uses that package. The folder appears when it is complete. In
     addition to the files of a SavedModel, the folder contains:
 
         README.md: The model card.

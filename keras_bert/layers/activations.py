@@ -46,10 +46,10 @@ def gelu_erf(x: Any) -> Any:
 def for_training(activation: Callable) -> Callable:
     """Returns a version of `gelu_tanh` or `gelu_erf` for faster training.
 
-    It computes in float32, because TensorFlow has no fast bfloat16 kernels for
-    these functions on a CPU. It keeps only x for the gradient. Any other
-    activation is returned unchanged. In inference, the plain forms are faster,
-    because TensorFlow fuses them with the matrix product.
+    This version computes in float32, because TensorFlow has no fast bfloat16
+    kernels for these functions on a CPU. It keeps only x for the gradient. In
+    inference, the plain functions are faster, because TensorFlow fuses them
+    with the matrix product. Any other activation is returned unchanged.
     """
     return _FOR_TRAINING.get(activation, activation)
 
@@ -82,7 +82,7 @@ def _logit(x: Any) -> Any:
 def _tanh_slope(x: Any) -> Any:
     logit = _logit(x)
     share = ops.sigmoid(logit)
-    # The second factor of the product is x times the slope of the logit.
+    # 3 * logit - 2 * _SCALE * x is x times the slope of the logit.
     return share * (1 + (1 - share) * (3 * logit - 2 * _SCALE * x))
 
 

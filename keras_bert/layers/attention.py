@@ -15,8 +15,8 @@ from keras_bert.layers.positions import rotate
 class SelfAttention(keras.layers.Layer):
     """Multi-head self-attention on flat tokens.
 
-    Takes x [T, H] and `input_mask` [B, S] with T = B * S; a 1 in the mask
-    allows attention to a token. Returns [T, H]. With `left_to_right`, a token
+    Takes x [T, H] and `input_mask` [B, S] with T = B * S; tokens attend only to
+    tokens with a 1 in the mask. Returns [T, H]. With `left_to_right`, a token
     attends to itself and earlier tokens only. If the layer is called with
     `packed`, a row holds several sequences, which `input_mask` numbers from 1,
     and a token attends to its own sequence only.

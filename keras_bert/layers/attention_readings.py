@@ -1,7 +1,7 @@
 """Layers that return what the attention in an encoder block computes.
 
 Each layer takes the inputs of a block: x [T, H], `input_mask` [B, S] with
-T = B * S, and positions. The block may be frozen or shared.
+T = B * S, and positions. The block may be frozen, and may be part of a network.
 """
 
 from typing import Any
@@ -17,7 +17,8 @@ class _Reading(keras.layers.Layer):
     """Computes an output from the inputs of a block's attention.
 
     A subclass has two methods: `read` computes the output from these inputs,
-    and `shape_of` returns the output's shape for a shape of `input_mask`.
+    and `shape_of` returns the shape of the output for given sizes B and S of
+    `input_mask`.
     """
 
     def __init__(self, block: EncoderBlock, **kwargs: Any):
@@ -57,9 +58,10 @@ class AttentionProbabilities(_Reading):
 class AttentionScores(_Reading):
     """The scores before the softmax, float32 [T, N, S] (TinyBERT).
 
-    The score of a token that may not be attended to is 0. The n other scores
-    are multiplied by sqrt(S / n), so that the mean of all S squares equals the
-    mean of the n original squares.
+    In each head, a token has S scores, one for each token in its row. The score
+    of a token that may not be attended to is 0. The other n scores are
+    multiplied by sqrt(S / n), so that the mean square of all S scores equals
+    the mean square of the n original scores.
     """
 
     def read(self, *inputs: Any) -> Any:
@@ -77,11 +79,11 @@ class AttentionScores(_Reading):
 class AttentionRelations(_Reading):
     """How alike the queries, keys and values of tokens are: [T, 3 * R, S].
 
-    Each of a token's three vectors is cut into R = `num_relation_heads` parts.
-    The output, float32, holds the logits of a softmax over the S tokens of the
-    same text (MiniLMv2, arXiv 2012.15828, section 3.1). A logit is the dot
-    product of the parts of two tokens, divided by the square root of the width
-    of a part.
+    The query, the key and the value of a token are each cut into
+    R = `num_relation_heads` parts. The output, float32, holds the logits of a
+    softmax over the S tokens of a text (MiniLMv2, arXiv 2012.15828, section
+    3.1). A logit is the dot product of one token's part and another token's
+    corresponding part, divided by the square root of the width of a part.
     """
 
     def __init__(
@@ -114,7 +116,7 @@ class AttentionRelations(_Reading):
 
 
 def _of_tokens(x: Any) -> Any:
-    """Values of heads [B, N, S, T] -> values of tokens [B * S, N, T]."""
+    """Moves the axis of tokens to the front: [B, N, S, T] -> [B * S, N, T]."""
     x = ops.transpose(x, (0, 2, 1, 3))
     _, length, num_heads, _ = ops.shape(x)
     return ops.reshape(x, (-1, num_heads, length))

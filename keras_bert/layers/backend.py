@@ -9,7 +9,7 @@ import numpy as np
 
 
 def traced_separately(function: Callable) -> Callable:
-    """Returns a function of one tensor that TensorFlow traces once per dtype.
+    """Wraps a function of one tensor: TensorFlow traces it once per dtype.
 
     In TensorFlow, the graph that calls a custom gradient stays in memory until
     the process ends, together with all weights that this graph reads. So during
@@ -37,7 +37,7 @@ def traced_separately(function: Callable) -> Callable:
 
 
 def known_values(x: Any) -> np.ndarray:
-    """Returns the values of a TensorFlow tensor outside of a graph.
+    """Returns the values of a tensor if TensorFlow runs outside of a graph.
 
     In a graph or with another backend, the result is empty, because reading the
     values would fail or take time.

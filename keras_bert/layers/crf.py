@@ -54,7 +54,7 @@ def crf_loss(labels: Any, chain: Any) -> Any:
     size, length = chain.shape[-1], ops.shape(labels)[1]
     transitions, logits = chain[:, :size], chain[:, size:]
     is_labeled = ops.cast(labels > 0, "float32")
-    # The words come first, in order.
+    # From here on, the words of each row come first, in the same order.
     places = ops.arange(length, dtype="int32")
     order = ops.argsort(ops.where(labels > 0, places, places + length), axis=1)
     labels = ops.take_along_axis(labels, order, axis=1)
@@ -81,8 +81,9 @@ def crf_loss(labels: Any, chain: Any) -> Any:
         of_words = ops.sum(words * logits, axis=(1, 2))
         return of_words + ops.sum(pairs * transitions, axis=(1, 2))
 
-    # The gradient is the difference of the two counts. So no gradient has to
-    # pass through the loops, which XLA does not support in TensorFlow.
+    # The gradient is the expected counts minus the counts in the given labels.
+    # So no gradient has to pass through the loops, which XLA does not support
+    # in TensorFlow.
     slope = score(
         ops.stop_gradient(words - gold), ops.stop_gradient(pairs - gold_pairs)
     )
@@ -92,11 +93,11 @@ def crf_loss(labels: Any, chain: Any) -> Any:
 
 
 def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
-    """Returns the most probable labels of rows, int32 [B, S], from 0.
+    """Returns the most probable 0-based labels of the words, int32 [B, S].
 
-    Takes logits [B, S, L], in which the words come first; `is_word` [B, S],
-    which is true for the words; and transitions [B, L, L] or [1, L, L]. The
-    labels after the words are meaningless.
+    Takes logits [B, S, L], in which the words of a row come first; `is_word`
+    [B, S], which is true for the words; and transitions [B, L, L] or [1, L, L].
+    In the result, the entries after the last word of a row are meaningless.
     """
     after = _messages(logits, is_word, transitions, ops.max)
 
@@ -121,7 +122,7 @@ def marginals(logits: Any, is_word: Any, transitions: Any) -> Any:
 
 
 def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
-    """Returns each word's `_messages` from the words before and after it."""
+    """Returns the `_messages` from the words before and after each word."""
     before = _messages(
         ops.flip(logits, 1),
         ops.flip(is_word, 1),

@@ -67,10 +67,10 @@ def build_dense(
 
     `activation` is a name that `get_activation` knows.
 
-    The layer's kernel starts as truncated normal with the parent's
-    `initializer_range`, and its bias as zeros. The layer has the parent's
-    dtypes. It is frozen if the parent is frozen: when Keras freezes a layer, it
-    reaches only the inner layers that exist by then.
+    The initial kernel is truncated normal with the standard deviation
+    `initializer_range` of the parent, and the initial bias is zero. The layer
+    has the parent's dtypes. The layer is frozen if the parent is frozen: Keras
+    freezes only those inner layers that exist when the parent is frozen.
     """
     layer = _Dense(
         units,
@@ -92,7 +92,7 @@ def build_layer_norm(
 ) -> keras.layers.LayerNormalization:
     """Returns a layer norm for [..., size], with the parent's epsilon.
 
-    The norm has a bias if the parent's `biases` name "norm".
+    The norm has a bias if the parent's `biases` contain "norm".
     """
     layer = keras.layers.LayerNormalization(
         epsilon=parent.layer_norm_eps,

@@ -21,8 +21,9 @@ class Dropout(keras.layers.Layer):
     bfloat16, keras.layers.Dropout(0.1) drops 0.102 of the entries.
 
     As with all Keras layers that draw random numbers, the replicas of a
-    `MirroredStrategy` drop the same entries under plain `compile` and `fit`.
-    `finetune` and `pretrain` shift the seed of each replica.
+    `MirroredStrategy` drop the same entries under plain `compile` and `fit`. In
+    `finetune` and `pretrain`, each replica has its own seed and drops its own
+    entries.
 
     Example:
         >>> layer = keras_bert.layers.Dropout(0.5, seed=7)

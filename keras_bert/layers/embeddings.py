@@ -23,8 +23,8 @@ class BertEmbeddings(keras.layers.Layer):
 
     With a `type_vocab_size` of 0, the sum has no segment embeddings; without
     `has_positions`, it has no position embeddings. If `first_position` is above
-    0, positions count only tokens whose id is not `first_position - 1`, the id
-    of padding (RoBERTa).
+    0 (RoBERTa), tokens with the id `first_position - 1` are padding, and
+    positions count the other tokens only.
 
     `family_fields` are the fields of the network's `BertConfig` that differ
     from BERT's. The layer keeps them for `config_of_network`.
@@ -142,7 +142,10 @@ class BertEmbeddings(keras.layers.Layer):
 
 
 def _rows(table: Any, ids: Any, name: str) -> Any:
-    """Returns rows by id; a negative id is an error, not a row from the end."""
+    """Returns a table's rows by id; a negative id does not count from the end.
+
+    Outside of a graph, an id that is not in the table raises ValueError.
+    """
     num_rows = table.shape[0]
     known = known_values(ids)  # in a graph, TensorFlow raises its own error
     wrong = known[(known < 0) | (known >= num_rows)]

@@ -15,14 +15,15 @@ class EncoderBlock(keras.layers.Layer):
     """Self-attention and feed-forward, each with a residual and a norm.
 
     Takes x [T, H] and `input_mask` [B, S] with T = B * S; returns [T, H].
-    `activation` is a name in `bert_config.json`. For `left_to_right`, `packed`
-    and the third input, positions, see `SelfAttention`.
+    `activation` is a name that `bert_config.json` may contain, such as "gelu".
+    For `left_to_right`, `packed` and the third input, positions, see
+    `SelfAttention`.
 
     With `gated`, the activation of the feed-forward is multiplied by the output
     of a second dense layer (arXiv 2002.05202). `norms` says where the norms
-    are: "after" each part and its residual, "before" each part, or
-    "before_output", which means only before the feed-forward. `biases` lists,
-    separated by spaces, the parts that have biases.
+    are: "after" (after each part and its residual), "before" (before each part)
+    or "before_output" (only before the feed-forward). `biases` lists the parts
+    that have biases, separated by spaces.
 
     Example:
         >>> layer = keras_bert.layers.EncoderBlock(

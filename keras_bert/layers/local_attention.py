@@ -1,4 +1,4 @@
-"""Attention to nearby tokens, in time that is linear in the length."""
+"""Attention to nearby tokens, in time linear in the length of the row."""
 
 from collections.abc import Callable
 from typing import Any

@@ -55,11 +55,12 @@ class Pooler(keras.layers.Layer):
     Takes x [B, S, H] and `input_mask` [B, S]. With `left_to_right`, it reads
     the last token that is not padding, the only token that has attended to all
     tokens (Radford et al. 2018, GPT). With the pooling "mean", it reads the
-    mean of all tokens. `layer_norm_eps` adds a norm (ModernBERT).
+    mean of all tokens. If `layer_norm_eps` is given, a norm with this epsilon
+    follows the dense layer (ModernBERT).
 
     If rows hold several sequences, which `input_mask` numbers from 1, pass
-    their `cls_positions`, int [B, K], as the third input. The output is then
-    [B, K, H].
+    `cls_positions`, int [B, K], the positions of the sequences' first tokens,
+    as the third input. The output is then [B, K, H].
 
     Example:
         >>> layer = keras_bert.layers.Pooler()

@@ -53,7 +53,7 @@ def rotate(x: Any, rotations: Any) -> Any:
     """Returns queries or keys [B, N, S, D], rotated by angles [2, S, D/2]."""
     dtype = x.dtype
     first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
-    # Keras casts all inputs of a layer that computes in bfloat16.
+    # If a layer computes in bfloat16, Keras casts its inputs to bfloat16.
     rotations = ops.cast(rotations, "float32")
     cos, sin = rotations[0], rotations[1]
     turned = [first * cos - second * sin, second * cos + first * sin]
@@ -64,10 +64,11 @@ def rotate(x: Any, rotations: Any) -> Any:
 class RelativePositions(keras.layers.Layer):
     """The mask [B, S] -> a bias for each head and pair of tokens, [N, S, S].
 
-    The bias depends on the distance between the two tokens. A head has 32
-    biases, half of them for each direction. Distances of 8 or more share
-    biases, and all distances of 128 or more share the last bias (MPNet, arXiv
-    2004.09297).
+    The bias depends on the direction and the distance from one token to the
+    other (MPNet, arXiv 2004.09297). A head has 32 biases, 16 for each
+    direction. Each distance below 8 has its own bias. Longer distances are
+    grouped into 8 ranges that widen, with one bias for each range. The last
+    range begins at 91 and has no upper limit.
 
     Example:
         >>> from keras_bert.layers.positions import RelativePositions
@@ -113,7 +114,7 @@ def _bucket(distances: Any) -> Any:
     half = _NUM_BUCKETS // 2
     num_exact = half // 2
     size = ops.abs(distances)
-    # The logarithm of 0 is not used.
+    # The maximum avoids the logarithm of 0, which is not used.
     ratio = ops.cast(ops.maximum(size, 1), "float32") / num_exact
     scale = (half - num_exact) / math.log(_MAX_DISTANCE / num_exact)
     far = num_exact + ops.cast(ops.log(ratio) * scale, "int32")

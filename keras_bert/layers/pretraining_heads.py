@@ -135,13 +135,14 @@ class SampledTokens(keras.layers.Layer):
     """Replaces masked tokens with tokens that a generator draws.
 
     Takes `input_ids` [B, S], the masked positions [B, P], the original tokens
-    there, int [B, P], and logits of a generator [B, P, V]. Tokens are drawn
+    there, int [B, P], and the generator's logits [B, P, V]. Tokens are drawn
     from the softmax of the logits. Position 0 means that there is no masked
     token. Returns the tokens, int32 [B, S], and labels, float32 [B, S]: 1 where
     a token differs from the original, and 0 elsewhere.
 
-    In evaluation, it draws the same noise for all batches, so that a network
-    gets the same figures each time. No gradient passes through this layer.
+    In evaluation, the layer draws the same noise for all batches, so that each
+    evaluation of a network gives the same figures. No gradient passes through
+    this layer.
     """
 
     def __init__(self, **kwargs: Any):

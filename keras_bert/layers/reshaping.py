@@ -17,8 +17,8 @@ from keras_bert.layers.dense import build_dense
 class FlattenTokens(keras.layers.Layer):
     """Joins the rows of a batch: [B, S, E] -> [T, H] with T = B * S.
 
-    If `units` is given, a dense layer makes vectors of this size, H (ELECTRA,
-    arXiv 2003.10555). If not, H is E.
+    If `units` is given, a dense layer projects the vectors to this size, H
+    (ELECTRA, arXiv 2003.10555). If not, H is E.
     """
 
     def __init__(

@@ -22,7 +22,8 @@ class RowPositions(keras.layers.Layer):
     numbers the sequences from 1 and is 0 at padding. `position_ids`, int32,
     count from 0 in each sequence and are 0 at padding. `cls_positions`, int32,
     are the positions of the sequences' first tokens. If a row has fewer than K
-    sequences, the rest of its `cls_positions` are arbitrary positions in it.
+    sequences, the rest of its `cls_positions` are arbitrary positions in the
+    row.
 
     Example:
         >>> from keras_bert.layers.sequences import RowPositions
@@ -153,11 +154,11 @@ class WindowPooling(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WindowNumbers(keras.layers.Layer):
-    """Counts of windows [B, C] and windows [B, M, S] -> int32 [B, M].
+    """Returns the number of each window's text, int32 [B, M].
 
-    A count is the number of windows of one text. The windows of text 2 follow
-    the windows of text 1, and so on up to text C. The result is the index of
-    each window's text, counted from 1, and 0 after the last window.
+    Takes the number of windows of each text, [B, C], and the windows,
+    [B, M, S]. The windows of text 2 follow the windows of text 1, and so on up
+    to text C. After the last window, the result is 0.
 
     Example:
         >>> from keras_bert.layers.sequences import WindowNumbers

@@ -1,4 +1,4 @@
-"""ELECTRA: a small generator replaces tokens, and the encoder finds them."""
+"""ELECTRA: the encoder finds the tokens that a small generator replaced."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def build_electra(
     `masked_lm_positions`, and `masked_lm_ids`, the original tokens at these
     positions. Outputs, float32: `masked_lm` [B, P, V], the generator's logits,
     and `replaced_tokens` [B, S, 2], the discriminator's logit for each token
-    and the token's label, 1 if it was replaced or else 0.
+    and the token's label: 1 if the token was replaced, or else 0.
 
     Args:
         config: The config of the discriminator.
@@ -95,7 +95,10 @@ def build_discriminator(
 
 
 def generator_config(config: BertConfig, size: float) -> BertConfig:
-    """Returns the config of a generator of this size; see `build_electra`."""
+    """Returns the generator's config for a discriminator's `config`.
+
+    `size` is the argument `generator_size` of `build_electra`.
+    """
     heads = max(1, int(config.num_attention_heads * size))
     width = int(config.hidden_size * size)
     if not 0 < size <= 1 or width < heads or width % heads:

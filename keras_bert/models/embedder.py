@@ -41,10 +41,10 @@ def build_embedder(
         dense: The layers after the pooling, each given by its size and its
             activation, such as (256, "tanh"). H is then the size of the last
             layer.
-        normalize: Whether all vectors are scaled to the length 1.
-        packed: Whether a row holds K texts. The inputs are then as for a packed
-            encoder, with an axis for the R rows of an example, as
-            `pack_choices` returns them, and the output is [B, R*K, H].
+        normalize: Whether all vectors are scaled to the norm 1.
+        packed: Whether a row holds K texts. Each input of a packed encoder then
+            has one more axis, for the R rows of an example; `pack_choices`
+            returns such inputs. The output is [B, R*K, H].
         window_pooling: How the vectors of a text's windows become one vector:
             "mean" or "max". The inputs are then the windows of all texts of an
             example, text after text, int32 [B, M, S], and the number of windows

@@ -128,7 +128,7 @@ def _build_positions(
 ) -> tuple[list[Any], list[Any]]:
     """Returns the position inputs for full and for local attention.
 
-    Each of the two lists holds a block's one input for positions, or none.
+    Each of the two lists contains a block's position input, or is empty.
     """
     if config.position_embedding_type == "relative":
         positions = RelativePositions(

@@ -22,7 +22,7 @@ def count_work(
     in the matrix products that BERT needs, once forward and twice backward.
     Embedding look-ups count as 0, and left-to-right attention counts in full.
     Padding and unused masked positions count as 0, so the time that a device
-    spends on them lowers its utilization.
+    spends on them lowers the device's utilization.
 
     Args:
         features: The inputs of the model. `input_mask` [..., S] is 0 at

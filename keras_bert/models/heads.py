@@ -30,7 +30,7 @@ def build_classifier(
 
     The logits are not probabilities: compile with
     `SparseCategoricalCrossentropy(from_logits=True)`. With the string
-    "sparse_categorical_crossentropy", Keras takes the logits for probabilities
+    "sparse_categorical_crossentropy", Keras treats the logits as probabilities
     and trains on a wrong loss without an error.
 
     Example:
@@ -82,12 +82,12 @@ def build_multiple_choice(
     Inputs: as for `build_encoder`, with an axis for the C choices of an
     example, int32 [B, C, S]. Output: `logits`, float32 [B, C].
 
-    With `packed`, a row holds K choices: the inputs are as for a packed
-    encoder, with an axis for the R rows of an example, as `pack_choices`
-    returns them. The output is [B, R*K], and the weights are the same as
-    without `packed`.
+    With `packed`, a row holds K choices. Each input of a packed encoder then
+    has one more axis, for the R rows of an example; `pack_choices` returns such
+    inputs. The output is [B, R*K], and the weights are the same as without
+    `packed`.
 
-    Compile it with a loss that takes logits; see `build_classifier`.
+    Compile the model with a loss that takes logits; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -117,7 +117,7 @@ def build_token_classifier(
 
     Inputs: as for `build_encoder`. Output: `logits`, float32 [B, S, L].
 
-    Compile it with a loss that takes logits; see `build_classifier`.
+    Compile the model with a loss that takes logits; see `build_classifier`.
 
     With `crf`, the output is `chain`, float32 [B, L + S, L]: the transitions of
     a CRF, followed by the logits. The loss `crf_loss` and the decoder `viterbi`
@@ -147,7 +147,7 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     Inputs: as for `build_encoder`. Outputs: `start_logits` and `end_logits`,
     float32 [B, S], which include scores at padding positions.
 
-    Compile it with a loss that takes logits; see `build_classifier`.
+    Compile the model with a loss that takes logits; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

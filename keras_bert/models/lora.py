@@ -18,7 +18,10 @@ _DENSE_LAYERS = (
 
 
 def check_lora(config: BertConfig, rank: int, targets: str) -> None:
-    """Raises InputError if an encoder cannot have these adapters."""
+    """Raises InputError if an encoder cannot have adapters of this rank.
+
+    Also raises InputError if `targets` name a layer that no block has.
+    """
     _target_paths(targets, config.gated_feed_forward)
     smallest = min(config.hidden_size, config.intermediate_size)
     if rank > smallest:
@@ -33,13 +36,13 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
 
     `targets` are the names of layers, separated by commas. A name is the end of
     a path in an `EncoderBlock`, such as "query", "attention/output", or
-    "output" for both layers of that name. A [in, rank] and B [rank, out] are
+    "output" for both output layers. A [in, rank] and B [rank, out] are
     the weights `lora_kernel_a` and `lora_kernel_b` of a layer. B starts as
     zeros, so the outputs are at first the same as without adapters. The kernels
     are frozen.
 
-    Raises InputError if the model has no encoder blocks, or a block has no such
-    layer.
+    Raises InputError if the model has no encoder blocks, or if a block has no
+    layer with one of the names.
     """
     blocks = list(_encoder_blocks(model))
     if not blocks:

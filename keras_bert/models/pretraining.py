@@ -14,15 +14,16 @@ def build_pretraining_model(
 
     Both heads are from the paper, 3.1. Inputs: as for `build_encoder`, and
     `masked_lm_positions`, int32 [B, P]. Outputs, float32 logits: `masked_lm`
-    [B, P, V] at these positions, and `next_sentence` [B, 2], where 0 means that
-    the second text follows the first and 1 that it is random. If the argument
-    `next_sentence` is False, the model has neither that output nor the pooler
-    (paper, 5.1).
+    [B, P, V] at these positions, and `next_sentence` [B, 2] for class 0 (the
+    second text follows the first) and class 1 (the second text is random). If
+    the argument `next_sentence` is False, the model has neither the output
+    `next_sentence` nor the pooler (paper, 5.1).
 
-    With `packed`, the inputs are as for a packed encoder, the positions count
-    from the start of the row, and `next_sentence` is [B, K, 2].
+    With `packed`, the other inputs are as for a packed encoder,
+    `masked_lm_positions` count from the start of the row, and `next_sentence`
+    is [B, K, 2].
 
-    Compile it with a loss that takes logits; see `build_classifier`.
+    Compile the model with a loss that takes logits; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

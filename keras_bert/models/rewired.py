@@ -42,7 +42,8 @@ def with_hidden_states(
     `input_mask` with one more axis, such as [B, S, H]. The new network has the
     model's own layers and weights, and computes each layer once.
 
-    Raises InputError if the encoder is frozen or has fewer layers.
+    Raises InputError if the encoder is frozen, or has no layer with one of the
+    numbers in `layers`.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
@@ -69,8 +70,9 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     float32 [B, N, S, S]: for each head, how much each token attends to every
     token.
 
-    Raises InputError if the network has no such layer of its own. An embedder
-    has none, because its encoder is a network inside the embedder.
+    Raises InputError if an encoder layer in `layers` is not one of the
+    network's own layers. An embedder has no encoder layers of its own, because
+    its encoder is a network inside the embedder.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
@@ -99,7 +101,8 @@ def with_attention_relations(
     two more axes, such as float32 [B, S, 3 * R, S], where R is
     `num_relation_heads`.
 
-    Raises InputError if the encoder is frozen or has fewer layers.
+    Raises InputError if the encoder is frozen, or has no layer with one of the
+    numbers in `layers`.
     """
     read = _reading(lambda block: AttentionRelations(block, num_relation_heads))
     return _with_outputs(model, _blocks(layers, "relations"), read)
@@ -114,7 +117,8 @@ def with_attention_scores(
     `AttentionScores`. The new outputs have the shape of `input_mask` with two
     more axes, such as float32 [B, S, N, S].
 
-    Raises InputError if the encoder is frozen or has fewer layers.
+    Raises InputError if the encoder is frozen, or has no layer with one of the
+    numbers in `layers`.
     """
     read = _reading(AttentionScores)
     return _with_outputs(model, _blocks(layers, "scores"), read)
@@ -123,9 +127,9 @@ def with_attention_scores(
 def can_pack(model: keras.Model) -> bool:
     """Returns whether a network can read several texts packed into a row.
 
-    It can, if every path from an input to an output passes a pooling layer, if
-    all layers before the pooling keep the texts of a row apart, and if all
-    layers after the pooling are known to compute each vector on its own.
+    A network can do so if every path from an input to an output passes through
+    a pooling layer, all layers before the pooling keep the texts of a row
+    apart, and all layers after it are known to compute each vector on its own.
     """
     inputs = _new_inputs(model)
     tokens = list(inputs.values())
@@ -163,7 +167,7 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
     """Returns a network of the same layers that reads several texts per row.
 
     A text attends only to itself, so its outputs are the same as in a row of
-    its own, except for rounding: sums may be added in another order.
+    its own, except for rounding: numbers may be added in a different order.
 
     Inputs: the model's, int32 [R, S], where `input_mask` numbers the K texts of
     a row from 1. Outputs: the model's, such as `logits` [R, K, L].
@@ -204,7 +208,7 @@ def _blocks(layers: Iterable[int], prefix: str) -> dict[str, str]:
 
 
 def _reading(make: Callable[[EncoderBlock], keras.layers.Layer]) -> Callable:
-    """Returns a function for `_tapped` that calls a layer made from a block."""
+    """Returns a function for `_tapped`: it calls the layer `make(block)`."""
     return lambda block, output, *args, **kwargs: make(block)(*args, **kwargs)
 
 
@@ -218,7 +222,7 @@ def _with_outputs(
     """Returns a network whose outputs include readings of layers.
 
     `names` maps the name of each layer to the name of its output; see `_tapped`
-    for `read`. Readings of tokens, [T, ...], become [B, S, ...].
+    for `read`. With `of_tokens`, readings [T, ...] become [B, S, ...].
     """
     tapped = _tapped(model, names, read)
     outputs, found = tapped.output

@@ -22,8 +22,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             its peak.
         max_seq_length: The length of the sequences in the records.
         do_lower_case: Whether the text of the records was lower-cased, which
-            later steps need to know. By default, the `.json` beside the records
-            decides, or else the checkpoint, or else the vocabulary.
+            fine-tuning needs to know. By default, the `.json` beside the
+            records decides, or else the checkpoint, or else the vocabulary.
         next_sentence: Whether to train the next-sentence head (section 5.1 of
             the paper).
         replaced_tokens: Whether the network learns to find tokens that a small
@@ -45,7 +45,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         0.0001
     """
 
-    # A run with another tokenizer is refused because its files differ.
+    # do_lower_case needs no check: a run cannot be resumed with another
+    # tokenizer, because the tokenizer's files are compared.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     num_train_steps: int = 100_000

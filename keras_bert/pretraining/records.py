@@ -138,8 +138,7 @@ class ShuffledOrder:
     def __call__(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the index and the epoch of the record at each position.
 
-        Takes positions, int64 [n], and returns two such arrays. All numbers
-        count from 0.
+        Positions, indices and epochs are 0-based, int64 [n].
         """
         epochs, places = np.divmod(positions, self._size)
         records = np.empty_like(places)
@@ -167,8 +166,8 @@ class ShuffledOrder:
         blocks = blocks[window * _WINDOW : (window + 1) * _WINDOW, None]
         records = (blocks * _BLOCK + np.arange(_BLOCK)).ravel()
         records = records[records < self._size]
-        # Counted from 1, because for NumPy, a seed that ends with 0 is the same
-        # as a seed without that number.
+        # Here, windows count from 1, because NumPy treats a seed that ends with
+        # 0 like the seed without the 0.
         generator = np.random.default_rng((*self._seed, epoch, 1 + window))
         return generator.permutation(records)
 
@@ -176,8 +175,9 @@ class ShuffledOrder:
 def make_index(path: Path, *, name: str | Path = "") -> np.ndarray:
     """Returns where the data of each record begin and end, int64 [n, 2].
 
-    Only lengths are read. Messages call the file `name`, by default its path.
-    Raises InputError if a length is damaged or the file is cut off.
+    Only the lengths of the records are read. Messages call the file `name`, by
+    default its path. Raises InputError if a length is damaged or the file is
+    cut off.
     """
     places = array.array("q")
     size, place = path.stat().st_size, 0
@@ -206,7 +206,7 @@ def save_index(path: Path, places: np.ndarray) -> None:
 
 
 def _load_index(path: Path) -> np.ndarray | None:
-    """Returns the saved index; None if none belongs to the present file."""
+    """Returns the saved index, or None if it is missing or out of date."""
     saved = _index_path(path)
     try:
         if is_remote(saved):
@@ -226,9 +226,9 @@ def _index_path(path: Path) -> Path:
 
 
 def _file_stamp(path: Path) -> np.ndarray:
-    """Returns the first two rows of an index: the file's size and time."""
+    """Returns an index's first two rows: the file's size and change time."""
     stat = path.stat()
-    # In the second row, earlier versions had the number of records left out.
+    # Earlier versions stored the number of skipped records in the second row.
     return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
 
 
@@ -280,6 +280,6 @@ def _unpacked(path: Path) -> Path:
 
 
 def _groups(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields each different value and its indices."""
+    """Yields each distinct value and its indices."""
     for value in np.unique(values):
         yield int(value), np.flatnonzero(values == value)

@@ -71,16 +71,16 @@ def pretrain(
             checkpoint.
         input_files: The TFRecords from `create_pretraining_data`, as a list or
             as comma-separated names and globs. A file that is named twice is
-            read twice per epoch. If the records have no masks, each epoch draws
-            new ones.
+            read twice per epoch. From records without masks, each epoch draws
+            new pairs and masks.
         output_dir: A folder for `checkpoints/`, `history.csv`, `tensorboard/`
             and, at the end, `eval_results.json`.
-        eval_files: The held-out records, which are evaluated after each
-            interval, and before the first step if the run starts from a
-            checkpoint.
-        checkpoint: The weights to start from, instead of random ones.
-        vocab_file: The vocabulary, which is copied beside the weights for later
-            steps; required for records without masks. By default, the
+        eval_files: The held-out records. The model is evaluated on them at
+            every checkpoint, and before the first step if the run starts from
+            a `checkpoint`.
+        checkpoint: The weights to start from, instead of random weights.
+        vocab_file: The vocabulary, which is copied beside the weights for
+            fine-tuning; required for records without masks. By default, the
             vocabulary of the checkpoint.
         config: The rates, sizes and numbers of steps.
         overwrite_output_dir: Whether to start over if output_dir already
@@ -338,9 +338,11 @@ def _load_tokenizer(
     start: Checkpoint | None,
     vocab_file: str | Path,
 ) -> BertTokenizer:
-    """Returns the tokenizer that the config or the files of records describe.
+    """Returns a tokenizer with the settings with which the records were made.
 
-    Raises InputError if the files disagree, or name another vocabulary.
+    Without such settings, the checkpoint or the vocabulary decides. The
+    config's do_lower_case overrides both. Raises InputError if the files of
+    records disagree, or were made with another vocabulary.
     """
     settings, first = None, ""
     for file, values in files_to_records.settings_of_records(files):

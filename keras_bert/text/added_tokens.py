@@ -71,9 +71,9 @@ class AddedTokens:
     ) -> Sequence[tf.RaggedTensor]:
         """Texts [B] -> the ids and spans of their tokens, [B, (tokens)].
 
-        The argument `tokenize` returns ids and spans of texts without added
-        tokens. The spans are starts and ends, counted in `unit`, such as
-        "BYTE". Without a unit, only the ids are returned.
+        The argument `tokenize` is a function that returns the ids and spans for
+        texts without added tokens. The spans are starts and ends, counted in
+        `unit`, such as "BYTE". Without a unit, only the ids are returned.
         """
         if not self._pattern:
             return tokenize(texts)
@@ -199,7 +199,10 @@ class AddedTokens:
     def _places(
         self, parts: tf.RaggedTensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
-        """Returns the token's span in each part, and the part's start."""
+        """Returns the token's start and end in each part, and the part's start.
+
+        The part's start is counted from the beginning of the text.
+        """
         texts = parts.values
         if unit != "BYTE":  # invalid bytes are not characters
             texts = text_ops.drop_invalid(texts)

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 Joins = dict[str, tuple[str, ...]]
 
 _LINES_PER_CALL = 1000
-# A rarer piece would hardly be trained.
+# A piece that occurs less often would hardly be trained.
 _MIN_COUNT = 5
-# The characters that mark a space before a word: SentencePiece, byte-level BPE.
+# The characters that mark a space before a word, in SentencePiece and in
+# byte-level BPE.
 _MARKS = "\u2581", "\u0120"
 # The first character that stands for a piece. A million characters follow it.
 _FIRST = 0x10000

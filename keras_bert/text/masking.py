@@ -30,10 +30,10 @@ class MaskedLMMasker(tf.Module):
     the rest stay unchanged.
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
-    if these would exceed the number of tokens to choose. Each piece is still
-    replaced independently. A word is a piece with all following pieces that
-    continue it: pieces with ## or, in other vocabularies, pieces without the
-    mark for a space. After [CLS], [SEP] or a cut, any piece begins a word.
+    if its pieces would exceed the number of tokens to choose. Each chosen piece
+    is still replaced independently. A word is a piece with all following pieces
+    that continue it: pieces with ## or, in other vocabularies, pieces without
+    the mark for a space. After [CLS], [SEP] or a cut, any piece begins a word.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")

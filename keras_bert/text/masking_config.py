@@ -13,11 +13,11 @@ class MaskingConfig(CheckedSettings):
     Attributes:
         max_predictions_per_seq: The largest number of tokens to predict in a
             sequence.
-        masked_lm_prob: The share of the tokens that are predicted.
+        masked_lm_prob: The share of all tokens that are predicted.
         mask_rate: The share of the predicted tokens that become [MASK].
         random_rate: The share of the predicted tokens that become a random
             token; the rest stay unchanged.
-        do_whole_word_mask: Whether a word is masked with all its pieces.
+        do_whole_word_mask: Whether all pieces of a word are predicted together.
     """
 
     max_predictions_per_seq: int = 20

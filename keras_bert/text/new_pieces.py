@@ -10,7 +10,7 @@ from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 INSIDE = "##"
 # Limits time and memory: rarer words are not considered.
 _MAX_WORDS = 500_000
-# A rarer piece would hardly be trained.
+# A piece that occurs less often would hardly be trained.
 _MIN_COUNT = 5
 _MAX_CHARS_PER_PIECE = 50
 _UNK = SPECIAL_TOKENS.unk
@@ -52,9 +52,10 @@ def choose_new_pieces(
 def split_word(word: str, pieces: Collection[str]) -> list[str]:
     """Returns the pieces of a word, split as `BertTokenizer` does.
 
-    The longest piece is taken first. One case differs: here, a character that
-    no piece covers becomes [UNK], and the rest of the word is still split. In
-    the tokenizer, the whole word becomes [UNK].
+    From left to right, the longest piece that fits is taken. One case differs
+    from the tokenizer: here, a character that no piece covers becomes [UNK],
+    and the rest of the word is still split. In the tokenizer, the whole word
+    becomes [UNK].
 
     If `word` is a piece with ##, all its parts have ##.
     """

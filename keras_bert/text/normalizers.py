@@ -88,7 +88,7 @@ class CodePointTable:
 
     def __init__(self, values: np.ndarray):
         """Takes the numbers of all code points, integers [0x110000]."""
-        pages: dict[bytes, int] = {}  # each different page once
+        pages: dict[bytes, int] = {}  # each distinct page once
         self._pages = np.array(
             [
                 pages.setdefault(page.tobytes(), len(pages))
@@ -113,10 +113,10 @@ class _Expansions:
         expansions: Mapping[int, Sequence[int]],
         more: Sequence[Sequence[int]] = (),
     ):
-        """Takes the expansions of code points, and `more` without a code point.
+        """Takes expansions keyed by code point, and `more` without code points.
 
-        All are numbered from 1. `self.number` maps a code point to the number
-        of its expansion, or to 0 if it has none.
+        All expansions are numbered from 1. `self.number` maps a code point to
+        the number of its expansion, or to 0 if it has none.
         """
         numbers = np.zeros(sys.maxunicode + 1, np.int32)
         numbers[[*expansions]] = np.arange(len(expansions)) + 1
@@ -290,8 +290,8 @@ unicode_form = functools.cache(UnicodeForm)
 class Charsmap(Normalizer):
     """Replaces characters and clusters, as a SentencePiece model's rules say.
 
-    A cluster is a character with its marks. In a cluster of at most 5 bytes,
-    the shortest prefix that has a rule decides: as in `tokenizers`, its rule
+    A cluster is a character with its marks. For a cluster of at most 5 bytes,
+    the shortest prefix with a rule is found, and as in `tokenizers`, that rule
     replaces the whole cluster. In a longer cluster, each character is changed
     by itself.
     """

@@ -78,12 +78,13 @@ class BertPreprocessor(CheckedSettings, tf.Module):
 
     Attributes:
         tokenizer: The `BertTokenizer`.
-        max_seq_length: The longest sequence, in tokens; longer texts are cut.
+        max_seq_length: The maximum sequence length, in tokens; longer texts are
+            cut.
         doc_stride: The number of tokens from the start of one window to the
-            start of the next. If this many tokens do not fit into a window,
-            windows follow each other without a gap. 0 turns windows off.
+            start of the next. If `doc_stride` is larger than a window, windows
+            follow each other without a gap. 0 turns windows off.
         max_num_windows: The number of windows to keep at the beginning of a
-            text; 0 keeps all.
+            text; 0 keeps all windows.
     """
 
     tokenizer: BertTokenizer

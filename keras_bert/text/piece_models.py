@@ -191,9 +191,10 @@ class Unigram:
         return Pieces.of_rows(words, *(x[is_last] for x in (rows, ids, ends)))
 
     def _best(self, chars: Chars, scores: tf.Tensor) -> tf.Tensor:
-        """Returns the column of the best piece that ends at each character.
+        """Returns the column in `scores` of the best piece at each character.
 
-        Of several equally good pieces, the longest is chosen.
+        The piece ends at the character. Of several equally good pieces, the
+        longest is chosen.
         """
         order = tf.argsort(-chars.lengths, stable=True)
         firsts = tf.gather(chars.splits, order)

@@ -30,7 +30,10 @@ class Pieces(NamedTuple):
     def of_rows(
         cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
     ) -> "Pieces":
-        """Returns pieces from flat `ids` and `ends`; `rows` are their words."""
+        """Returns pieces from flat ids and ends.
+
+        `rows` is the index of each piece's word.
+        """
         return cls(
             *(
                 tf.RaggedTensor.from_value_rowids(
@@ -47,7 +50,7 @@ class Pieces(NamedTuple):
 def fill_lists(
     number: int, step: Callable[..., tuple], values: Sequence[Any]
 ) -> list[tf.Tensor]:
-    """Runs a loop that fills lists; returns the content of each, int32 [N].
+    """Runs a loop that fills lists; returns each list's content, int32 [N].
 
     The loop runs until the first of the `values` is empty. A `step` takes the
     values. It returns new values, and what to append to each of the `number`

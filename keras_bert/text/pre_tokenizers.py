@@ -43,7 +43,7 @@ class Words(NamedTuple):
         `rows` is the index of each span's word.
         """
         begin, more = (tf.gather(x, rows) for x in (self.starts, self.num_more))
-        # A mark that was put before a text counts as part of its first
+        # A mark that was put before a text counts as part of the text's first
         # character.
         return (
             begin + tf.maximum(starts - more, 0),
@@ -75,8 +75,9 @@ class ByteLevel:
         if self._adds_space:
             needs = ~tf.strings.regex_full_match(texts, "(?s) .*|")
             texts = tf.where(needs, tf.strings.join([" ", texts]), texts)
-        # The last of several blanks before a word is cut off from the others. A
-        # space belongs to the word; any other blank is a word of its own.
+        # The last of several blanks before a word is cut off from the others.
+        # If the last blank is a space, it belongs to the word; otherwise, it is
+        # a word of its own.
         cut = tf.strings.regex_replace(
             texts, self._blanks, rb"\1" + CUT + rb"\2"
         )
@@ -160,7 +161,7 @@ def _kinds() -> np.ndarray:
 
 
 def _is_mark() -> np.ndarray:
-    """Returns whether BERT takes each code point for punctuation, bool."""
+    """Returns whether BERT treats each code point as punctuation, bool."""
     is_mark = np.zeros(sys.maxunicode + 1, bool)
     for code in unicode_data.assigned():
         char = chr(code)

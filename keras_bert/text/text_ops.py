@@ -76,7 +76,7 @@ def byte_starts(parts: tf.RaggedTensor) -> tf.Tensor:
 
 
 def drop_invalid(texts: tf.Tensor) -> tf.Tensor:
-    """Returns the texts without bytes that are not UTF-8; slow."""
+    """Returns the texts without bytes that are not valid UTF-8; slow."""
     return tf.strings.unicode_transcode(
         texts, "UTF-8", "UTF-8", errors="ignore"
     )
@@ -97,7 +97,7 @@ def begins_row(rows: tf.Tensor) -> tf.Tensor:
 def find_sorted(
     keys: np.ndarray, values: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns each value's index in sorted keys, and whether it is found."""
+    """Returns each value's index in sorted keys, and whether it is a key."""
     places = tf.minimum(tf.searchsorted(keys, values), len(keys) - 1)
     return places, tf.gather(keys, places) == values
 

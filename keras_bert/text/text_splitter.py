@@ -50,7 +50,7 @@ class TextSplitter(tf.Module):
         self._is_of_bert = json.is_of_bert
 
     def valid(self, texts: tf.Tensor) -> tf.Tensor:
-        """Returns the texts without bytes that are not UTF-8."""
+        """Returns the texts without bytes that are not valid UTF-8."""
         is_valid = tf.strings.regex_full_match(texts, r"[^\x{D800}-\x{DFFF}]*")
         return text_ops.change_where(~is_valid, texts, text_ops.drop_invalid)
 

@@ -114,7 +114,7 @@ def vocab_in(folder: Path) -> Path | None:
 
 
 def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
-    """Returns the values of `TokenizerSettings` in a folder's files, as JSON.
+    """Returns JSON values of the `TokenizerSettings` in a folder's files.
 
     Args:
         folder: The folder with the files.

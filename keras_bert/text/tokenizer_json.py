@@ -42,8 +42,9 @@ _TYPES = {
     "normalizer": "BertNormalizer",
     "pre_tokenizer": "BertPreTokenizer",
 }
-# The second segment and the number of [SEP] between texts -> the type of the
-# post-processor that adds them. A template can add them too.
+# The segment id of the second text, and the number of [SEP] tokens between two
+# texts -> the type of the post-processor that adds them. A template can add
+# them too.
 _PROCESSORS = {(1, 1): "BertProcessing", (0, 2): "RobertaProcessing"}
 # These keys of a post-processor change no id.
 _OF_OFFSETS = ("trim_offsets", "add_prefix_space")
@@ -281,7 +282,7 @@ class TokenizerJson:
 
 
 def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
-    """Returns the text of a `tokenizer.json`, which many languages can read.
+    """Returns the text of a `tokenizer.json` for many programming languages.
 
     A tokenizer from this file adds [CLS] and [SEP], and neither truncates nor
     pads. It finds the `added` tokens in a text before it splits the text. The
@@ -334,7 +335,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
 
 def _normalizer(lowers: bool, strips_accents: bool, splits_cjk: bool) -> dict:
     # The built-in cleaning and removal of accents in `tokenizers` treat private
-    # characters and some scripts differently.
+    # characters and some scripts differently from google-research/bert.
     normalizers = [
         _replace(r"[\t\n\r\p{Zs}]", " "),
         _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),
@@ -357,7 +358,7 @@ def _replace(pattern: str, content: str) -> dict:
 
 
 def _post_processor(ends: Mapping, ids: Mapping, *, is_template: bool) -> dict:
-    """Returns the step that adds `ends`, or {} if there is none.
+    """Returns the step that adds `ends`, or {} if there is no such step.
 
     `ends` has the values that `read_post_processor` returns.
     """

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Self
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
 
-# The key in `tokenizer_config.json` that holds all fields but the first three.
+# The key in `tokenizer_config.json` that holds all `TokenizerSettings` but the
+# first three.
 OURS = "keras_bert"
 CASE = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
@@ -88,8 +89,8 @@ class TokenizerSettings(CheckedSettings):
             split like other text, so that no user can put a special token into
             a text.
         second_segment: The segment id of the second text of a pair, 1 or 0.
-        pair_separators: The number of [SEP] between the texts of a pair, 1 or
-            2.
+        pair_separators: The number of [SEP] tokens between the texts of a pair,
+            1 or 2.
         truncation_side: The side on which a long text is cut: "right" for its
             end, or "left" for its beginning.
         is_of_hub: Whether transformers' rules apply where they differ from the
@@ -112,8 +113,8 @@ class TokenizerSettings(CheckedSettings):
     is_of_hub: bool = False
 
     def __repr__(self) -> str:
-        # A run's fingerprint contains this string, so it must not change. It
-        # always contains the first three fields.
+        # A run's fingerprint contains this string, so the string must not
+        # change. It always contains the first three fields.
         values = [f"{x}={getattr(self, x)!r}" for x in self.to_values()]
         return f"TokenizerSettings({', '.join(values)})"
 
@@ -140,7 +141,7 @@ class TokenizerSettings(CheckedSettings):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], source: str | Path) -> Self:
-        """Returns the settings with these fields from JSON; ignores other keys.
+        """Returns the settings for JSON values by field; ignores other keys.
 
         Raises InputError if a value is wrong; its message names `source`.
         """

@@ -23,7 +23,7 @@ _UNIGRAM = 1  # the model_type in a TrainerSpec
 
 
 def read_tokenizer(file: Path) -> TokenizerJson:
-    """Returns a `tokenizer.json`, read or made from other files.
+    """Returns the `TokenizerJson` of a tokenizer.json or another known file.
 
     The other files are XLM-RoBERTa's `sentencepiece.bpe.model`, and RoBERTa's
     `vocab.json` with `merges.txt`.
@@ -54,8 +54,8 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
             f"{file} is not a Unigram model with rules that normalize text; "
             "give the tokenizer.json of the checkpoint."
         )
-    # XLM-RoBERTa's ids are fairseq's, whose special tokens differ from the
-    # file's.
+    # XLM-RoBERTa uses fairseq's ids, in which the special tokens are not those
+    # of the file.
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     vocab = [[name, 0.0] for name in names] + pieces[3:] + [["<mask>", 0.0]]
     charsmap = base64.b64encode(rules[2]).decode()

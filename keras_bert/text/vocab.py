@@ -135,7 +135,7 @@ class TokenizerBase:
         }
 
     def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
-        """Returns the tokens to find before a text is split, sorted by id.
+        """Returns the tokens that are found before a text is split, by id.
 
         `special` says whether the result includes [CLS] and the other special
         tokens; by default, the settings decide.
@@ -194,8 +194,8 @@ def load_vocab(
     """Returns the word pieces in a `vocab.txt` or a `tokenizer.json`.
 
     `path` can be the word pieces themselves. Raises InputError if a special
-    token is missing, if a piece occurs twice, or if the id of an added token is
-    not its id in the settings.
+    token is missing, if a piece occurs twice, or if an added token has one id
+    in the settings and another in the vocabulary.
     """
     settings = settings or TokenizerSettings()
     if isinstance(path, (list, tuple)):
@@ -255,7 +255,7 @@ def capitals_of(pieces: Iterable[str]) -> list[str]:
 
 
 def _behind(pieces: Sequence[str], settings: TokenizerSettings) -> list[str]:
-    """Returns the added tokens whose ids follow the pieces, sorted by id."""
+    """Returns the added tokens with ids above those of the pieces, by id."""
     added = sorted(settings.added_tokens, key=lambda token: token.id)
     return [token.content for token in added if token.id >= len(pieces)]
 

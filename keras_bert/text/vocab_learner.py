@@ -20,7 +20,7 @@ from keras_bert.text.words import clean_text, split_words
 
 _LINES_PER_CALL = 10_000
 _WORDS_PER_CALL = 100_000
-# Limits the memory: this many different words take about 500 MB.
+# Limits the memory: this many distinct words take about 500 MB.
 _MAX_WORDS = 4_000_000
 
 
@@ -49,7 +49,7 @@ def learn_vocab(
         lines: The lines of the text, in any order.
         output_file: The file to write; it appears when it is complete.
         vocab_size: The largest number of pieces. The vocabulary can be 5 %
-            smaller, and smaller still if the text has few different words.
+            smaller, and smaller still if the text has few distinct words.
         do_lower_case: Whether to lower-case the text and remove accents.
 
     Returns:
@@ -118,7 +118,7 @@ def count_words(
     """Returns how often each word occurs in the lines.
 
     Words are split as `BertTokenizer` splits them before it finds pieces.
-    Beyond 4 million different words, words that occurred only once so far are
+    Beyond 4 million distinct words, words that occurred only once so far are
     forgotten.
     """
     counts: collections.Counter[bytes] = collections.Counter()
@@ -158,7 +158,7 @@ def _splitter(settings: TokenizerSettings) -> Any:
 def check_lines(**texts: Iterable[str]) -> None:
     """Raises InputError if a text is a single string, such as a path.
 
-    The characters of the string would be taken for lines.
+    The characters of the string would be treated as lines.
     """
     for name, text in texts.items():
         if isinstance(text, (str, bytes, Path)):

@@ -22,7 +22,7 @@ class WindowLayout(NamedTuple):
     ends: tf.Tensor
 
     def places(self, row_starts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the indices of each window's tokens among all texts' tokens.
+        """Returns the index of each window's tokens in the tokens of all texts.
 
         `row_starts` [B] is the index of each text's first token. The result is
         int64 [N, (tokens)].
@@ -55,10 +55,10 @@ def lay_out_windows(
     """Returns the windows of texts that have `lengths` tokens, int64 [B].
 
     A window has up to `size` tokens; `size` is one number for all texts, or
-    int64 [B]. From the start of one window to the start of the next are `step`
-    tokens, but at most `size`. If the last window would reach beyond the end of
-    the text, it begins earlier; without `last_is_full`, it is shorter instead.
-    A text without tokens has one window.
+    int64 [B]. Each window starts `step` tokens after the start of the window
+    before, or `size` tokens after it if `step` exceeds `size`. If the last
+    window would reach beyond the end of the text, it begins earlier; without
+    `last_is_full`, it is shorter instead. A text without tokens has one window.
     """
     sizes = tf.zeros_like(lengths) + size
     steps = tf.minimum(sizes, step)

@@ -21,7 +21,7 @@ def import_tokenizers(
         import tokenizers
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{need} the package tokenizers, which is not installed; pip "
+            f"{need} the package tokenizers, which is not installed; run pip "
             "install tokenizers."
         ) from error
     return tokenizers
@@ -30,11 +30,12 @@ def import_tokenizers(
 class ListTokenizer(TokenizerBase):
     """WordPiece by the package `tokenizers`, for lists of strings.
 
-    It returns the same ids as `BertTokenizer`, except that BERT's ids differ in
-    texts with some rare characters; see `tokenizer_json`. On 20,401 lines,
-    `BertTokenizer` returns the same ids as google-research/bert. This class
-    returns other ids on 53 of these lines (54 with a cased vocabulary), which
-    contain random characters. [CLS] and [SEP] are not added.
+    It returns the same ids as `BertTokenizer`, with one exception: for a BERT
+    vocabulary, ids differ in texts with some rare characters (see
+    `tokenizer_json`). On 20,401 test lines, `BertTokenizer` returns the same
+    ids as google-research/bert. This class returns different ids on 53 of the
+    lines (54 with a cased vocabulary); these 53 contain random characters.
+    [CLS] and [SEP] are not added.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -84,7 +85,8 @@ class ListPreprocessor(CheckedSettings):
 
     Attributes:
         tokenizer: The `ListTokenizer`.
-        max_seq_length: The longest sequence, in tokens; longer texts are cut.
+        max_seq_length: The maximum sequence length, in tokens; longer texts are
+            cut.
     """
 
     tokenizer: ListTokenizer

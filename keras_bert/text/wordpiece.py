@@ -40,7 +40,7 @@ class WordPieceSplitter(tf.Module):
         self.implementation = f"{library.__name__} {library.__version__}"
         self._takes_text = self._settings.tokenize_chinese_chars
         # White space ends a word, so a piece that contains white space must
-        # match nothing; this operation would find it.
+        # match nothing; tensorflow-text's operation would find it.
         spellings = [
             piece if piece.split() == [piece] else f"\x01{i}"
             for i, piece in enumerate(tokenizer.pieces)
@@ -87,7 +87,7 @@ class WordPieceSplitter(tf.Module):
         The sizes are in bytes, int32 [C]; 0 for a character that is removed.
         """
         # Cleaning treats each character by itself, except for a final sigma,
-        # which has as many bytes as the usual form.
+        # which has as many bytes as the usual sigma.
         unique, index = tf.unique(chars.codes)
         clean = self.clean(tf.strings.unicode_encode(unique[:, None], "UTF-8"))
         return chars, tf.gather(tf.strings.length(clean), index)

@@ -313,8 +313,8 @@ def _pieces_of(words: Sequence[str], tokenizer: "BertTokenizer") -> list[str]:
     for word, row in zip(words, rows, strict=True):
         if "\ufffd" in word:
             raise InputError(
-                f"{word!r} has a character that is not UTF-8; convert the text "
-                "to UTF-8."
+                f"{word!r} contains U+FFFD, which replaces bytes that are not "
+                "valid UTF-8; convert the text to UTF-8."
             )
         if len(row) != 1:
             raise InputError(

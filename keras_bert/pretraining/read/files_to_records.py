@@ -51,8 +51,8 @@ class PretrainingRecords:
 
         Raises:
             InputError: A file is not a TFRecord file, all files are empty, or
-                the features of a file's first record have other lengths than
-                the arguments say.
+                the lengths of the features in a file's first record are not
+                the lengths in the arguments.
         """
         if not files:
             raise InputError("There is no file of records; give at least one.")
@@ -116,8 +116,8 @@ class PretrainingRecords:
     ) -> tf.data.Dataset:
         """Returns batches of int32 features [rows, size] and float32 weights.
 
-        With a `shuffle_seed`, the records repeat without end, each epoch in
-        another order, and every batch is full; see `ShuffledOrder`. Without a
+        With a `shuffle_seed`, the records repeat without end, each epoch in a
+        new order, and every batch is full; see `ShuffledOrder`. Without a
         seed, the dataset has each record once, in order, and knows its size.
 
         The dataset starts at `first_batch` without reading earlier batches. Of
@@ -216,10 +216,10 @@ class PretrainingRecords:
 def find_files(
     input_files: str | Path | Sequence[str | Path] | None,
 ) -> list[str]:
-    """Returns the files of a list, or of comma-separated names and globs.
+    """Returns file names from a list, or from comma-separated names and globs.
 
-    None and "" stand for no files. Raises FileNotFoundError if a glob matches
-    no file.
+    For None and "", the result is empty. Raises FileNotFoundError if a glob
+    matches no file.
     """
     if not input_files:
         return []
@@ -231,7 +231,7 @@ def find_files(
 def settings_of_records(
     files: Iterable[str],
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields each file that has a `.json`, and the settings in it.
+    """Yields each file that has a `.json`, and the settings in the `.json`.
 
     Raises InputError if the `.json` does not describe records.
     """

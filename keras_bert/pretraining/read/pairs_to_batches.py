@@ -21,8 +21,8 @@ def pretraining_batches(
 
     Args:
         features: The batches of `PretrainingRecords`.
-        vocab_size: The number of ids; an id in the records that is not below it
-            is an error (see `errors_named`).
+        vocab_size: The size of the vocabulary; an id in the records that is not
+            below `vocab_size` is an error (see `errors_named`).
         outputs: The trained outputs: "masked_lm", and "next_sentence" or
             "replaced_tokens". With "replaced_tokens", the network also reads
             `masked_lm_ids`.
@@ -50,7 +50,7 @@ def pretraining_batches(
             next_weights = tf.ones_like(is_next, tf.float32)
         labels = {
             "masked_lm": features["masked_lm_ids"],
-            # Not read, because the network makes these labels itself.
+            # A placeholder, because the network computes these labels itself.
             "replaced_tokens": mask,
             "next_sentence": is_next,
         }
@@ -78,15 +78,16 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
         input_ids, segment_ids: int32 [R, S].
         input_mask: int32 [R, S], the index of the token's sequence in its row,
-            from 1; 0 at padding.
-        position_ids: int32 [R, S], from 0 in each sequence.
+            counted from 1; 0 at padding.
+        position_ids: int32 [R, S], counted from 0 in each sequence.
         cls_positions: int32 [R, K], the starts of the sequences.
-        masked_lm_positions, _ids, _weights: [R, P], positions in the row.
+        masked_lm_positions, _ids, _weights: [R, P]; the positions count from
+            the start of the row.
         next_sentence_labels, _weights: [R, K], int32 and float32.
 
-    R, K and P are as small as the batch allows, so they change from batch to
-    batch. Unused entries and their weights are 0, so a weighted mean over the
-    rows equals the mean over the examples.
+    R, K and P depend on the sequences in the batch, so they change from batch
+    to batch. Unused entries and their weights are 0, so a weighted mean over
+    the rows equals the mean over the examples.
     """
     seq_length = features["input_ids"].shape[1]
     lengths = tf.math.count_nonzero(features["input_mask"], 1, dtype=tf.int32)
@@ -129,10 +130,10 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 
 def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
-    """Returns each sequence's row: the first row that has room for it.
+    """Returns each sequence's row: the first row with room for the sequence.
 
     Takes the lengths of the sequences, int32 [B], and places the sequences one
-    after the other. The rows are int32 [B], from 0.
+    after the other. The result is the 0-based index of each row, int32 [B].
     """
     num_sequences = tf.size(lengths)
 
@@ -156,9 +157,9 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
 
 
 def _sum_before(values: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    """Returns the sum of the values before each value in its row, [B].
+    """Returns, for each value, the sum of the earlier values in its row, [B].
 
-    `rows` are in ascending order.
+    `rows` is the index of each value's row, in ascending order.
     """
     before = tf.cumsum(values, exclusive=True)
     return before - tf.gather(tf.math.segment_min(before, rows), rows)
@@ -170,9 +171,11 @@ def _mover(
     is_real: tf.Tensor,
     size: int | None = None,
 ) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Returns a function that moves values [B, .] to these columns [R, size].
+    """Returns a function that scatters values [B, n] into rows [R, size].
 
-    The function drops values that are not `is_real`; the rest of a row is 0.
+    The value at [i, j] goes into row `rows[i]`, column `columns[i, j]`, if
+    `is_real[i, j]` is true. All other values are dropped, and all other entries
+    of the result are 0.
     """
     if size is None:
         # At least one column, because heads need a position even without masks.

@@ -22,10 +22,11 @@ class InstanceDrawer:
     The rules are as in `draw_rows`, but sentences that a pair does not use are
     not put back, and all epochs share the stretches and their target lengths.
     So an epoch has fewer pairs than a pass of `draw_rows`: 0.74 times as many,
-    measured on novels in sequences of 128 tokens. Those pairs have the same
-    share of random next sentences, the same share of masked tokens and nearly
-    the same lengths: if lengths are divided into eight equal ranges, the shares
-    of segments in each range differ by less than 0.01.
+    measured on novels in sequences of 128 tokens. The pairs have the same share
+    of random next sentences and of masked tokens as the pairs of `draw_rows`,
+    and nearly the same lengths: if lengths are divided into eight equal ranges,
+    a range has nearly the same share of the segments in both, with a difference
+    below 0.01.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -58,7 +59,7 @@ class InstanceDrawer:
     def __call__(
         self, serialized: tf.Tensor, epochs: tf.Tensor, records: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Returns a pair from each record, drawn and masked.
+        """Draws a pair from each record; returns the masked pairs.
 
         Args:
             serialized: The records made with `dynamic_masking`, [B].
@@ -86,7 +87,7 @@ class InstanceDrawer:
     ) -> dict[str, tf.Tensor]:
         lengths = features["sentence_lengths"]  # [B, sentences]
         num_sentences = tf.math.count_nonzero(lengths, axis=1, dtype=tf.int32)
-        # The masker uses the streams 0 to 2.
+        # The masker uses the streams 0 to 2 of random bits.
         bits = masking.row_bits(seeds, 4, tf.range(2))
         most = tf.maximum(num_sentences - 1, 1)
         num_first = 1 + masking.to_integers(bits[:, 0], most)
@@ -109,7 +110,8 @@ class InstanceDrawer:
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
         keep_second = tf.minimum(second, budget - keep_first)
-        # All rows are joined into one; in each, the stretch comes first.
+        # All rows are joined into one. In each row, the random sentences follow
+        # the stretch.
         ids = features["sentence_ids"]
         second_begin = tf.where(is_random, tf.shape(ids)[1], first)
         ids = tf.concat([ids, features["random_sentence_ids"]], axis=1)

@@ -2,8 +2,9 @@
 
 Filling and serializing a tf.train.Example in Python takes longer than all other
 work on a record. The format of an Example is simple, so this module writes the
-bytes itself. NumPy encodes the values of all rows. The bytes before the values
-depend only on how many bytes follow, so they are made once for each such size.
+bytes itself. NumPy encodes the values of all rows. In each row, a header comes
+before the values of a feature. The header depends only on the feature and on
+the number of bytes of the values, so it is made once for each such number.
 https://protobuf.dev/programming-guides/encoding
 """
 
@@ -25,8 +26,9 @@ def serialize_examples(
     """Returns serialized Examples, one for each row of the arrays [B, size].
 
     Integers, which must not be negative, become int64 lists, and float32 values
-    become float lists. For rows of different lengths, give a tuple: integers
-    [B, size], padded with 0, and lengths [B].
+    become float lists. If the rows of a feature have different lengths, give a
+    tuple of two arrays: the zero-padded rows, integers [B, size], and the
+    length of each row, [B].
     """
     columns = [
         _entries(name, *(values if isinstance(values, tuple) else (values,)))
@@ -74,8 +76,8 @@ def _varints(
 ) -> tuple[bytes, np.ndarray]:
     """Returns the bytes of integers [B, n], and the number of bytes per row.
 
-    An integer has 7 bits per byte, lowest first. The high bit of a byte says
-    that another byte follows.
+    A byte contains 7 bits of an integer, lowest bits first. The high bit of a
+    byte says that another byte follows.
     """
     num_bytes = max(1, -(-int(values.max()).bit_length() // 7))
     if num_bytes == 1 and lengths is None:

@@ -55,7 +55,7 @@ class RecordMaker:
             records = self.records(block, counts)
             total = counts["instances"]
             for i in range(num_files):
-                # Each block starts at another file, so all files grow equally.
+                # Blocks start at different files, so all files grow equally.
                 file = folder / str((block.number + i) % num_files)
                 size = total * (i + 1) // num_files - total * i // num_files
                 with tf.io.TFRecordWriter(str(file), compression) as writer:
@@ -70,8 +70,8 @@ class RecordMaker:
         """Returns the shuffled records of a block.
 
         Random next sentences come from other documents of the same block.
-        `counts["instances"]` is right when the call returns; the other counts
-        are right when the iterator is exhausted.
+        `counts["instances"]` is complete when the call returns; the other
+        counts are complete when the iterator is exhausted.
         """
         config = self._config
         corpus = self._corpus(block.documents)

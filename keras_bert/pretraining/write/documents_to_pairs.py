@@ -54,7 +54,7 @@ class Corpus(NamedTuple):
 def corpus_maker(
     tokenizer: BertTokenizer, *, by_punctuation: bool = False
 ) -> Callable[[list[str]], Corpus]:
-    """Returns a function from documents to a Corpus; its graph is built once.
+    """Returns a function from documents to a Corpus, with one graph.
 
     A sentence is a line or, with `by_punctuation`, what `split_sentences`
     returns. A sentence of more than 10,000 tokens is cut and counts as several.
@@ -119,10 +119,10 @@ def draw_rows(
     """Returns pairs from `dupe_factor` passes over the corpus (paper, A.2).
 
     The rules are as in create_pretraining_data.py of google-research/bert. For
-    each document and pass, the target length is a full sequence or, with the
-    probability `short_seq_prob`, a random shorter length. Sentences are
-    gathered up to the target length. A random number of these sentences, from
-    the front, forms the first segment. With a probability of 0.5, the rest
+    each document and pass, the target length is that of a full sequence or,
+    with the probability `short_seq_prob`, a random shorter length. Sentences
+    are gathered up to the target length. A random number of these sentences,
+    from the front, forms the first segment. With a probability of 0.5, the rest
     forms the second segment. Otherwise the second segment is taken from another
     document, and the rest is put back for the next pair. If a pair is too long,
     its longer segment loses tokens at either end.

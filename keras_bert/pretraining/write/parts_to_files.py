@@ -17,8 +17,9 @@ from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
-# Text that a model would not learn from: the name of its count, and the name of
-# the count of all such text -> the end of a warning.
+# Warnings about text that a model would not learn from. A key is two names of
+# counts: the count of this text, and the count of all text. A value is the end
+# of the warning.
 _LOSSES = {
     ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
     "split_sentences if a line holds several sentences, or else raise "
@@ -37,8 +38,8 @@ class OutputFiles:
     """The record files of a run and, beside the first, a `.json` about them.
 
     The parts are in a hidden folder beside the first file. When all parts are
-    there, `join` makes the files and their indexes from them, then writes the
-    `.json`, and deletes the parts.
+    complete, `join` makes the files and their indexes from the parts, writes
+    the `.json`, and deletes the parts.
 
     Attributes:
         num_files: The number of files.
@@ -142,7 +143,10 @@ class OutputFiles:
         return dict(counts)
 
     def _read_json(self) -> dict[str, Any] | None:
-        """Returns a finished run's `.json`; None if the files are gone."""
+        """Returns the `.json` of a finished run, or None.
+
+        None means that there is no `.json`, or that all files are gone.
+        """
         if not self._json.exists():
             return None
         try:

@@ -1,8 +1,9 @@
 """Text files -> lines -> documents -> blocks of neighboring documents.
 
 A worker gets one block at a time, and random next sentences come from the same
-block. So the size of a block bounds the memory. Only the text of a unit (a
-large file, or several small ones) decides where its blocks end.
+block. So the size of a block bounds the memory. Blocks are cut within a unit: a
+large file, or several small ones. Where the blocks of a unit end depends only
+on the text of the unit.
 """
 
 import dataclasses
@@ -25,11 +26,11 @@ from keras_bert.io.paths import to_path
 _BLOCK_SIZE = 4_000_000
 # In bytes; about the size of a block.
 _UNIT_SIZE = 4_000_000
-# A longer document is cut between two lines and counts as two, because text
-# without blank lines would be one document of unlimited size. A longer line is
-# cut at white space.
+# In characters. A longer document is cut between two lines and counts as two,
+# because text without blank lines would be one document of unlimited size. A
+# longer line is cut at white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
-# How many block numbers each unit has to itself, far more than it has blocks.
+# How many block numbers are reserved for each unit, which has far fewer blocks.
 # The number is a prime, so that the first blocks of the units begin at
 # different output files (see `RecordMaker.make_part`).
 _NUMBERS_PER_UNIT = 1_000_000_007
@@ -70,8 +71,8 @@ class TextSource:
     def lines(self) -> Iterator[str]:
         """Yields the lines of the text, with a blank line between documents.
 
-        Bytes that are not UTF-8 become U+FFFD, which the tokenizer drops; the
-        log says how many lines contain such bytes.
+        Bytes that are not valid UTF-8 become U+FFFD, which the tokenizer drops;
+        the log says how many lines contain such bytes.
         """
         return itertools.chain.from_iterable(self.units())
 
@@ -175,7 +176,7 @@ class Block(NamedTuple):
     """Neighboring documents, each one string of lines.
 
     `number` identifies the block, and seeds its records. `digest` is a hash of
-    the unit's index and its text up to the end of this block.
+    the unit's index and of the unit's text up to the end of this block.
     """
 
     number: int

@@ -19,7 +19,8 @@ def start(maker_arguments: bytes) -> None:
 
     from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 
-    # Unpickling a tokenizer starts TensorFlow, and then this cannot be set.
+    # Unpickling a tokenizer starts TensorFlow; afterwards, the numbers of
+    # threads cannot be set.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     _maker = RecordMaker(*pickle.loads(maker_arguments))
