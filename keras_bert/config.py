@@ -73,8 +73,8 @@ class BertConfig(CheckedSettings):
             it rotates queries and keys (arXiv 2104.09864) with the base
             `rope_theta`, and divides all angles by `rope_scaling_factor`.
         local_attention: The width of the local window, in tokens: a token
-            attends to half as many tokens on each side. The first layer and
-            every n-th layer after it attend to all tokens, with n =
+            attends to `local_attention // 2` tokens on each side. The first
+            layer and every n-th layer after it attend to all tokens, with n =
             `global_attn_every_n_layers`. In the other layers, tokens attend
             only within the window, and queries and keys are rotated with the
             base `local_rope_theta`. With None, all layers attend to all tokens.
@@ -166,7 +166,7 @@ class BertConfig(CheckedSettings):
         )
 
     def check_max_seq_length(self, max_seq_length: int) -> None:
-        """Raises InputError if `max_seq_length` exceeds the positions."""
+        """Raises InputError if the network has too few positions."""
         most = self.max_position_embeddings
         if max_seq_length > most:
             raise InputError(

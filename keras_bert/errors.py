@@ -29,8 +29,8 @@ def check_count(
 ) -> None:
     """Raises InputError if a value is not a whole number from 1 to `most`.
 
-    With None, there is no upper limit. In the message, `what` explains the
-    number `most`.
+    If `most` is None, there is no upper limit. In the message, `what` explains
+    the number `most`.
     """
     is_whole = isinstance(value, numbers.Integral) and value is not True
     if not (is_whole and 1 <= value <= (most or value)):

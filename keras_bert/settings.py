@@ -33,10 +33,10 @@ def setting(
 ) -> Any:
     """Returns a field for a frozen dataclass that is a `CheckedSettings`.
 
-    A plain field that holds a number must be above 0. This function can set
-    other limits: a `minimum`, a `maximum`, a number that the value must be
-    `below`, or a list of `choices`. `is_for_training` marks a setting that does
-    not change the answers of a trained model.
+    By default, a number must be above 0. This function can set other limits: a
+    `minimum` instead of the default, a `maximum`, a number that the value must
+    be `below`, or a list of `choices`. `is_for_training` marks a setting that
+    does not change the answers of a trained model.
 
     Example:
         >>> import dataclasses

@@ -21,9 +21,9 @@ class PretrainedExportConfig(CheckedSettings):
     """The settings of `export_pretrained`.
 
     Attributes:
-        pooling: What the vector of a text in `serving_default` is: the mean of
-            all tokens (mean), the vector of [CLS] (cls) or the output of the
-            pooler (pooled).
+        pooling: What the vector of a text in `serving_default` is: "mean" (the
+            mean of all tokens), "cls" (the vector of [CLS]) or "pooled" (the
+            output of the pooler).
         normalize: Whether to scale all vectors to the norm 1.
         max_seq_length: The maximum sequence length, in tokens including [CLS]
             and [SEP]; longer texts are truncated. By default, the checkpoint's
@@ -44,13 +44,15 @@ class ExportConfig(CheckedSettings):
     """The settings of `FinetunedModel.export`.
 
     Attributes:
-        format: The format of the model. saved_model takes strings; litert, onnx
-            and openvino contain only the network, which takes ids. auto chooses
-            the format that answers fastest on this machine.
+        format: The format of the model. A "saved_model" takes strings;
+            "litert", "onnx" and "openvino" contain only the network, which
+            takes ids. "auto" chooses the format that answers fastest on this
+            machine.
         precision: The type of the numbers in the exported network. Every format
-            has float32; litert, onnx and openvino have int8; saved_model has
-            bfloat16, and so has openvino on a machine with bfloat16
-            instructions. For int8, openvino needs texts of the task.
+            supports float32. The formats litert, onnx and openvino support
+            int8, for which openvino needs texts of the task. The format
+            saved_model supports bfloat16, and so does openvino on a machine
+            with bfloat16 instructions.
         portable: Whether the tokenizer in a saved_model uses only operations of
             plain TensorFlow. The model then loads without tensorflow-text, but
             is slower.

@@ -31,7 +31,7 @@ def export_fastest(
     export_dir: str | Path,
     precision: str,
 ) -> tuple[Path, Measured]:
-    """Writes the next version in the fastest format.
+    """Writes the next version of a model, in the fastest format.
 
     Returns the version's folder, and the measurements. `export` writes a
     version into a folder. The formats take turns to answer short and long

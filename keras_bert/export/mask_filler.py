@@ -83,7 +83,7 @@ class MaskFiller:
         The guesses, best first, are `masks.pieces`, strings [B, M, top_k],
         padded with "", and `masks.probabilities`, float32 [B, M, top_k], padded
         with 0. M is the largest number of [MASK] tokens in any of the texts.
-        Longer texts than `max_seq_length` are truncated. The result also
+        Texts longer than `max_seq_length` are truncated. The result also
         contains the values of `Packed.truncation_info`.
         """
         packed = self._pack(text)
@@ -156,7 +156,7 @@ def load_mask_filler(
     max_seq_length: int | None = None,
     top_k: int = 5,
 ) -> MaskFiller:
-    """Loads a checkpoint as a `MaskFiller`, which guesses for each [MASK].
+    """Loads a checkpoint as a `MaskFiller`, which fills each [MASK] of a text.
 
     Example:
         >>> filler = keras_bert.export.load_mask_filler("pretrained", top_k=3)

@@ -23,8 +23,8 @@ class SelfAttention(keras.layers.Layer):
 
     If `positions` is "rotary" or "relative", the third input is the output of
     the layer `RotaryPositions` or `RelativePositions`. `local_attention` is the
-    width of a window, in tokens: a token attends to half as many tokens on each
-    side.
+    width of a window, in tokens: a token attends to `local_attention // 2`
+    tokens on each side.
 
     Example:
         >>> layer = keras_bert.layers.SelfAttention(num_heads=3)

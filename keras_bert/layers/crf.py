@@ -114,8 +114,8 @@ def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
 def marginals(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the probability of each label at each word, [B, S, L].
 
-    This is the sum of the probabilities of all label sequences with this label
-    at this word. Takes the arguments of `viterbi`.
+    It is the sum of the probabilities of all label sequences that have the
+    label at the word. Takes the arguments of `viterbi`.
     """
     before, after = _around(logits, is_word, transitions)
     return ops.softmax(logits + before + after)

@@ -12,10 +12,10 @@ class _Dense(keras.layers.Dense):
     """A dense layer that computes differently from Keras' layer in training.
 
     In inference, Keras' own code is faster. In training, the gradient of the
-    bias is summed in float32, whatever the precision. For a bias, Keras calls
-    TensorFlow's bias_add, whose gradient on a CPU is summed in the dtype of the
-    input: in bfloat16, a sum of ones never exceeds 256. For the activation, see
-    `for_training`.
+    bias is summed in float32, whatever the precision. Keras' layer adds the
+    bias with TensorFlow's bias_add, whose gradient on a CPU is summed in the
+    dtype of the input: in bfloat16, a sum of ones never exceeds 256. For the
+    activation, see `for_training`.
 
     With `enable_lora`, Keras adds the product of the adapter's matrices to the
     kernel. In training, this layer multiplies the input by the kernel and by

@@ -14,11 +14,11 @@ class Dropout(keras.layers.Layer):
     and float dtype. The entries are dropped independently of each other.
 
     On a CPU, most of the time of dropout goes into random numbers, so one
-    number u, uniform in [0, 1), decides about two entries. With the rate r, it
-    drops the first if u is in [0, r) and the second if u is in
-    [r - r^2, 2r - r^2). Each interval has the length r and their overlap the
-    length r^2, as for two independent events. u is always float32: in
-    bfloat16, keras.layers.Dropout(0.1) drops 0.102 of the entries.
+    number u, uniform in [0, 1), decides about two entries. With the rate r, the
+    first entry is dropped if u is in [0, r), and the second entry is dropped if
+    u is in [r - r^2, 2r - r^2). Each interval has the length r, and their
+    overlap has the length r^2, as for two independent events. u is always
+    float32: in bfloat16, keras.layers.Dropout(0.1) drops 0.102 of the entries.
 
     As with all Keras layers that draw random numbers, the replicas of a
     `MirroredStrategy` drop the same entries under plain `compile` and `fit`. In

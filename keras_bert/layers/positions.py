@@ -114,7 +114,7 @@ def _bucket(distances: Any) -> Any:
     half = _NUM_BUCKETS // 2
     num_exact = half // 2
     size = ops.abs(distances)
-    # The maximum avoids the logarithm of 0, which is not used.
+    # The maximum avoids log(0), whose result would not be used.
     ratio = ops.cast(ops.maximum(size, 1), "float32") / num_exact
     scale = (half - num_exact) / math.log(_MAX_DISTANCE / num_exact)
     far = num_exact + ops.cast(ops.log(ratio) * scale, "int32")

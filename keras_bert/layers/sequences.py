@@ -59,10 +59,10 @@ class SequencePooling(keras.layers.Layer):
 
     Takes x [B, S, H]; `input_mask` [B, S], which numbers the K sequences of a
     row from 1 and is 0 at padding; and `cls_positions` [B, K], the positions of
-    their first tokens. Without `cls_positions`, a row is one sequence, and the
-    result is [B, H]. The pooling is "mean", "cls" (the first token) or "max"
-    (by component). The vector of a sequence without a token is arbitrary but
-    finite.
+    the sequences' first tokens. Without `cls_positions`, a row is one sequence,
+    and the result is [B, H]. The pooling is "mean", "cls" (the first token) or
+    "max" (by component). The vector of a sequence without a token is arbitrary
+    but finite.
 
     Example:
         >>> from keras_bert.layers.sequences import SequencePooling
@@ -154,7 +154,7 @@ class WindowPooling(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WindowNumbers(keras.layers.Layer):
-    """Returns the number of each window's text, int32 [B, M].
+    """Returns the 1-based index of each window's text, int32 [B, M].
 
     Takes the number of windows of each text, [B, C], and the windows,
     [B, M, S]. The windows of text 2 follow the windows of text 1, and so on up

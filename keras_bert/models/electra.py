@@ -104,8 +104,8 @@ def generator_config(config: BertConfig, size: float) -> BertConfig:
     if not 0 < size <= 1 or width < heads or width % heads:
         raise InputError(
             f"generator_size is {size}, which gives a generator of width "
-            f"{width} with {heads} heads; choose a fraction such as 0.25 that "
-            "gives a whole width for each head."
+            f"{width} with {heads} heads; choose a fraction, such as 0.25, for "
+            "which the number of heads divides the width."
         )
     return dataclasses.replace(
         config,

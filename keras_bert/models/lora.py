@@ -36,8 +36,8 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
 
     `targets` are the names of layers, separated by commas. A name is the end of
     a path in an `EncoderBlock`, such as "query", "attention/output", or
-    "output" for both output layers. A [in, rank] and B [rank, out] are
-    the weights `lora_kernel_a` and `lora_kernel_b` of a layer. B starts as
+    "output" for both output layers. The matrices A [in, rank] and B [rank, out]
+    are the weights `lora_kernel_a` and `lora_kernel_b` of a layer. B starts as
     zeros, so the outputs are at first the same as without adapters. The kernels
     are frozen.
 

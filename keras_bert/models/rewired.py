@@ -1,4 +1,4 @@
-"""A network -> a network of the same layers with other inputs or outputs."""
+"""A network -> a network of the same layers, with new inputs or outputs."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Any

@@ -34,11 +34,11 @@ _FIRST = 0x10000
 def choose_joins(
     tokenizer: "BertTokenizer", lines: Iterable[str], num_pieces: int
 ) -> Joins:
-    """Returns at most `num_pieces` new pieces that make a text shorter.
+    """Returns at most `num_pieces` new pieces, which save tokens in a text.
 
-    Repeatedly, the most frequent pair of neighbors in the text becomes one
-    piece. This is BPE on pieces instead of characters, so the BPE trainer of
-    the package `tokenizers` can do it.
+    Repeatedly, the most frequent pair of neighboring pieces in the text becomes
+    one piece. This is BPE on pieces instead of characters, so the BPE trainer
+    of the package `tokenizers` can do it.
 
     Raises InputError if `tokenizers` is not installed.
     """

@@ -66,7 +66,7 @@ class MaskedLMMasker(tf.Module):
     def __call__(
         self, features: dict[str, tf.Tensor], seeds: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Returns a masked batch; a row's mask does not depend on the batch.
+        """Returns a masked batch; a row's mask does not depend on other rows.
 
         Args:
             features: `input_ids` and `input_mask`, integers [B, S]. Other

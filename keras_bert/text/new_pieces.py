@@ -19,7 +19,7 @@ _UNK = SPECIAL_TOKENS.unk
 def choose_new_pieces(
     word_counts: Mapping[str, int], vocab: Iterable[str], num_pieces: int
 ) -> list[str]:
-    """Returns at most `num_pieces` new pieces that make a text shorter.
+    """Returns at most `num_pieces` new pieces, which save tokens in a text.
 
     First come the characters without which words are [UNK], at most a quarter
     of all new pieces. Then, one at a time, comes the piece that saves the most

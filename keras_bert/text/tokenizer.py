@@ -63,7 +63,8 @@ class BertTokenizer(TokenizerBase, tf.Module):
             self._splitter = TextSplitter(self.json, self)
         else:
             self._splitter = WordPieceSplitter(self, self.library)
-        # Names the code that finds the word pieces; ids may depend on it.
+        # The name of the code that finds the word pieces: ids may depend on
+        # that code.
         self.implementation = self._splitter.implementation
         in_text = self.found_in_text()
         self._in_text = AddedTokens(

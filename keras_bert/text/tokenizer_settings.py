@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
 
-# The key in `tokenizer_config.json` that holds all `TokenizerSettings` but the
-# first three.
+# The key in `tokenizer_config.json` that holds all fields of
+# `TokenizerSettings` but the first three.
 OURS = "keras_bert"
 CASE = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
@@ -141,7 +141,7 @@ class TokenizerSettings(CheckedSettings):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], source: str | Path) -> Self:
-        """Returns the settings for JSON values by field; ignores other keys.
+        """Returns the settings that JSON values contain; ignores other keys.
 
         Raises InputError if a value is wrong; its message names `source`.
         """

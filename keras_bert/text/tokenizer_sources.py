@@ -54,8 +54,7 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
             f"{file} is not a Unigram model with rules that normalize text; "
             "give the tokenizer.json of the checkpoint."
         )
-    # XLM-RoBERTa uses fairseq's ids, in which the special tokens are not those
-    # of the file.
+    # XLM-RoBERTa uses fairseq's special tokens and ids instead of the file's.
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     vocab = [[name, 0.0] for name in names] + pieces[3:] + [["<mask>", 0.0]]
     charsmap = base64.b64encode(rules[2]).decode()

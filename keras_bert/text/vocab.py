@@ -135,7 +135,7 @@ class TokenizerBase:
         }
 
     def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
-        """Returns the tokens that are found before a text is split, by id.
+        """Returns the tokens to find before splitting a text, sorted by id.
 
         `special` says whether the result includes [CLS] and the other special
         tokens; by default, the settings decide.
@@ -255,7 +255,7 @@ def capitals_of(pieces: Iterable[str]) -> list[str]:
 
 
 def _behind(pieces: Sequence[str], settings: TokenizerSettings) -> list[str]:
-    """Returns the added tokens with ids above those of the pieces, by id."""
+    """Returns the added tokens with ids above the pieces' ids, sorted by id."""
     added = sorted(settings.added_tokens, key=lambda token: token.id)
     return [token.content for token in added if token.id >= len(pieces)]
 

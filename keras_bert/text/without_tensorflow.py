@@ -34,7 +34,7 @@ class ListTokenizer(TokenizerBase):
     vocabulary, ids differ in texts with some rare characters (see
     `tokenizer_json`). On 20,401 test lines, `BertTokenizer` returns the same
     ids as google-research/bert. This class returns different ids on 53 of the
-    lines (54 with a cased vocabulary); these 53 contain random characters.
+    lines (54 with a cased vocabulary), all of which contain random characters.
     [CLS] and [SEP] are not added.
     """
 

@@ -93,7 +93,8 @@ def _lower_and_strip(
 ) -> tf.Tensor:
     if settings.do_lower_case:
         if settings.is_of_hub:
-            # In transformers, a final sigma is lower-cased like any sigma.
+            # In transformers, a capital sigma at the end of a word becomes σ,
+            # not the final form ς.
             texts = tf.strings.regex_replace(texts, "Σ", "σ")
         texts = tf.strings.lower(texts, encoding="utf-8")
     if settings.strips_accents:

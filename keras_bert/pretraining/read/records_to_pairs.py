@@ -25,8 +25,8 @@ class InstanceDrawer:
     measured on novels in sequences of 128 tokens. The pairs have the same share
     of random next sentences and of masked tokens as the pairs of `draw_rows`,
     and nearly the same lengths: if lengths are divided into eight equal ranges,
-    a range has nearly the same share of the segments in both, with a difference
-    below 0.01.
+    the share of all segments in a range differs from the share with `draw_rows`
+    by less than 0.01.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")

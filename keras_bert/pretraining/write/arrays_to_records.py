@@ -3,8 +3,8 @@
 Filling and serializing a tf.train.Example in Python takes longer than all other
 work on a record. The format of an Example is simple, so this module writes the
 bytes itself. NumPy encodes the values of all rows. In each row, a header comes
-before the values of a feature. The header depends only on the feature and on
-the number of bytes of the values, so it is made once for each such number.
+before the values of a feature. The header depends only on the feature's name
+and type and on the number of bytes of the values, so headers are reused.
 https://protobuf.dev/programming-guides/encoding
 """
 

@@ -47,7 +47,7 @@ class OutputFiles:
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
-        """Raises InputError if existing files were made with other settings.
+        """Raises InputError if existing files were not made with `settings`.
 
         Also raises InputError or OSError for names that no file can have.
         """

@@ -34,8 +34,8 @@ def create_pretraining_data(
     The text is cut between documents into blocks of about 4 million characters.
     No block extends beyond the end of a large file; small files share a block.
     Random next sentences come from the same block, and the records are shuffled
-    within it, so memory does not grow with the text. The same seed makes the
-    same records, byte for byte, with any `num_workers`.
+    within the block, so memory does not grow with the text. The same seed makes
+    the same records, byte for byte, with any `num_workers`.
 
     A call with the same arguments resumes an interrupted run. While the files
     are written, the disk holds the records twice.

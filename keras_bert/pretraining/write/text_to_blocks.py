@@ -21,8 +21,8 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import check_is_no_input, expand_globs, open_text
 from keras_bert.io.paths import to_path
 
-# 4 million characters are about 1 million tokens. These are 250 chapters of a
-# novel or 1,500 encyclopedia articles to draw random next sentences from.
+# 4 million characters are about 1 million tokens. A block thus has 250 chapters
+# of novels or 1,500 encyclopedia articles to draw random next sentences from.
 _BLOCK_SIZE = 4_000_000
 # In bytes; about the size of a block.
 _UNIT_SIZE = 4_000_000
