@@ -206,7 +206,7 @@ def _renamed(
     if missing:
         raise InputError(
             f"No line of {path} has {min(missing, key=str)!r}; check the "
-            "names in the argument columns of the reader."
+            "names in the reader's argument `columns`."
         )
 
 
