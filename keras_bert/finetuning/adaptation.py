@@ -39,6 +39,20 @@ def check_adaptation(
     check_lora(bert_config, config.lora_rank, config.lora_targets)
 
 
+def check_all_layers_train(model: keras.Model) -> None:
+    """Raises InputError if `trainable` of a layer is False.
+
+    `fit` trains a new network, which only its config can freeze.
+    """
+    for layer in model.layers:
+        if not layer.trainable:
+            raise InputError(
+                f"trainable of the layer {layer.name} is False, which fit does "
+                "not read; set it to True, and give num_frozen_layers or "
+                "freeze_embeddings in the config of fit."
+            )
+
+
 def adapt(model: keras.Model, config: AdaptationConfig) -> None:
     """Adds adapters to a model with loaded weights, and freezes weights."""
     if config.lora_rank:

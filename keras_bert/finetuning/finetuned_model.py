@@ -15,6 +15,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
+from keras_bert.finetuning.adaptation import check_all_layers_train
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
@@ -446,6 +447,7 @@ class FinetunedModel:
         start = dataclasses.replace(self._start, config=config)
         if self._model is None:
             return start
+        check_all_layers_train(self._model)
         self.save(folder)
         return dataclasses.replace(start, checkpoint=folder, new_head=False)
 

@@ -189,6 +189,13 @@ def test_a_second_fit_starts_from_the_present_weights(checkpoint):
         model.fit(TEXTS, ["new"] * 12)
 
 
+def test_a_frozen_layer_is_refused(checkpoint):
+    model = _classifier(checkpoint, labels=["bad", "good"])
+    model.model.get_layer("embeddings").trainable = False
+    with pytest.raises(InputError, match="layer embeddings is False.*freeze_e"):
+        model.fit(TEXTS, LABELS)
+
+
 @pytest.mark.usefixtures("eagerly")
 def test_an_output_dir_resumes_equal_data_only(checkpoint, tmp_path):
     def fit(labels=LABELS):
