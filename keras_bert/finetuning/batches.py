@@ -66,7 +66,7 @@ def training_batches(
         return tf.nest.map_structure(lambda x: x[:-1], examples.batch(rows))
 
     options = tf.data.Options()
-    # These optimizations would copy the examples from disk to memory.
+    # The default optimizations would copy the examples from disk to memory.
     options.experimental_optimization.apply_default_optimizations = False
     dataset = tf.data.Dataset.range(
         first_batch - skipped * num_batches, len(batches)
@@ -87,7 +87,7 @@ def evaluation_batches(
     """Returns batches of all examples, shortest first, and their indices.
 
     Row i of the batches is the example with the i-th index. A batch has fewer
-    than `batch_size` examples if the examples have several windows.
+    than `batch_size` examples if its examples have several windows.
     """
     check_batch_size(batch_size)
     order = np.argsort(examples.lengths, kind="stable")

@@ -187,7 +187,7 @@ class QuestionAnswerer(FinetunedModel):
 class MultipleChoiceModel(FinetunedModel):
     """Chooses one of several endings of a text.
 
-    The label is the index of the right ending, from 0.
+    The label is the 0-based index of the right ending.
 
     Example:
         >>> models = keras_bert.finetuning

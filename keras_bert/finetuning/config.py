@@ -16,14 +16,14 @@ class AdaptationConfig(TrainConfig):
     pooler is part of it.
 
     Attributes:
-        lora_rank: The rank of the adapters (LoRA, arXiv 2106.09685). Only the
-            adapters and the head are trained; 0 means no adapters.
-            Adapters need about 10 times the usual learning rate.
+        lora_rank: The rank of the adapters (LoRA, arXiv 2106.09685); 0 means no
+            adapters. With adapters, only the adapters and the head are trained;
+            adapters need about 10 times the usual learning rate.
         lora_alpha: The scale of the adapters: their outputs are multiplied by
             lora_alpha / lora_rank. The default is lora_rank.
         lora_targets: The dense layers of each encoder block that get an
-            adapter: query, key, value, intermediate, output (both layers of
-            this name), attention/output; comma-separated.
+            adapter, comma-separated: query, key, value, intermediate,
+            attention/output, or output for both output layers.
         num_frozen_layers: The number of lowest encoder blocks that are not
             trained. The embeddings below these blocks are not trained either.
             With 0, all blocks are trained.
@@ -162,9 +162,9 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         save_checkpoints_steps: The number of steps from one evaluation and
             checkpoint to the next; 0 evaluates and saves once per epoch.
         num_train_epochs: The number of passes over the training set. With 0,
-            the run only evaluates the checkpoint. A fine-tuned checkpoint keeps
-            its settings. A pre-trained checkpoint can be evaluated if the kind
-            has no output layer.
+            the run only evaluates the checkpoint: a fine-tuned checkpoint, with
+            its own settings, or a pre-trained checkpoint if the kind has no
+            output layer.
         warmup_proportion: The share of the steps in which the learning rate
             rises.
         early_stopping_patience: The number of evaluations after which the run
@@ -177,8 +177,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         5e-05
     """
 
-    # A resumed run need not compare do_lower_case: the fingerprint of a run
-    # contains the tokenizer's settings and the encoded rows.
+    # To resume a run, do_lower_case need not be compared: the fingerprint of a
+    # run contains the tokenizer's settings and the encoded rows.
     changeable = TrainConfig.changeable | {"do_lower_case"}
 
     do_lower_case: bool | None = None

@@ -135,7 +135,7 @@ def with_label_names(
 
 
 def _named_columns(data: Any) -> dict[Any, list] | None:
-    """Returns columns by name, or None if the data are something else."""
+    """Returns columns by name, or None if the data have no named columns."""
     if getattr(data, "ndim", 2) != 2:
         return None  # a series, which has keys too
     names = data.keys() if hasattr(data, "keys") else None
@@ -230,7 +230,7 @@ def plain(value: Any) -> Any:
 def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
     """Returns the features of a dataset's elements, and their labels or None.
 
-    A dataset is taken to be batched if the rank of its strings is at least
+    A dataset is treated as batched if the rank of its strings is at least
     `rank`.
     """
     import tensorflow as tf

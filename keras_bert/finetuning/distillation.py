@@ -83,11 +83,11 @@ def check_distillation(
     missing = set(kind.tokenizer.vocab) - set(teacher_kind.tokenizer.vocab)
     if missing:
         raise InputError(
-            f"The teacher {checkpoint.folder} has a different vocabulary "
-            f"from the network: it lacks {len(missing)} pieces, such as "
-            f"{min(missing)!r}. Start from random weights with the teacher's "
-            "vocabulary, or from a checkpoint whose vocabulary is the "
-            "teacher's or, after trim-vocab, a part of it."
+            f"The vocabulary of the teacher {checkpoint.folder} lacks "
+            f"{len(missing)} pieces of the network's vocabulary, such as "
+            f"{min(missing)!r}. Start the network from random weights with the "
+            "teacher's vocabulary, or from a checkpoint that has the teacher's "
+            "vocabulary or a part of that vocabulary (see trim-vocab)."
         )
     _check_layers(bert_config, teacher_config, config)
 
@@ -142,10 +142,10 @@ def _check_layers(
     for layer, its_layer in config.layer_map("score").items():
         if _reach(bert_config, layer) != _reach(teacher_config, its_layer):
             raise InputError(
-                f"score_layer_map is {config.score_layer_map!r}, but each "
-                f"token attends to other tokens in layer {layer} of the "
-                f"network than in layer {its_layer} of the teacher; choose "
-                "other layers, or use relation_layer_map."
+                f"score_layer_map is {config.score_layer_map!r}, but layer "
+                f"{layer} of the network and layer {its_layer} of the teacher "
+                "attend to different tokens; choose other layers, or use "
+                "relation_layer_map."
             )
 
 

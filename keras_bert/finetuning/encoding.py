@@ -70,9 +70,9 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     """Returns the examples of labeled rows; each chunk gets a file in a folder.
 
     A chunk that already has a file is not encoded again, unless the kind is
-    defined outside of this package: our hash does not include its code. Memory
-    holds a few chunks at a time; the examples are mapped from disk. Raises
-    InputError if a row is wrong.
+    defined outside of this package: the hash does not include the code of such
+    a kind. Memory holds a few chunks at a time; the examples are mapped from
+    disk. Raises InputError if a row is wrong.
     """
     is_ours = type(kind).__module__.partition(".")[0] == "keras_bert"
     key = _key(kind) if is_ours else None

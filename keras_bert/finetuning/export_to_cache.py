@@ -1,4 +1,4 @@
-"""A checkpoint -> its exported model in a cache, which a server loads."""
+"""A checkpoint -> the cached folder of its exported model, for a server."""
 
 import hashlib
 import json
@@ -22,16 +22,17 @@ def export_to_cache(
 ) -> Path:
     """Returns the folder of an exported model, for `serve` and `ServedModel`.
 
-    The first call for a checkpoint exports it; a later call only compares the
-    sizes and times of the files. If the checkpoint, this package or TensorFlow
-    has changed, the checkpoint is exported to another folder. Old folders stay;
-    delete them when no server needs them.
+    The first call for a checkpoint exports the checkpoint; a later call only
+    checks whether the sizes and times of the files have changed. If the
+    checkpoint, this package or TensorFlow has changed, the checkpoint is
+    exported to another folder. Old folders stay; delete them when no server
+    needs them.
 
     Args:
         checkpoint: A model that `load_finetuned` loads, or a pre-trained
-            checkpoint. A pre-trained checkpoint is exported with the longest
-            sequence that it reads and with vectors of the length 1, as in
-            `load_embedder`. A folder of exported versions is returned as it is.
+            checkpoint. A pre-trained checkpoint is exported with its maximum
+            sequence length and with vectors of norm 1, as in `load_embedder`. A
+            folder of exported versions is returned as it is.
         cache_dir: The folder of the cache.
 
     Raises:

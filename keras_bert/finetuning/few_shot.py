@@ -114,7 +114,8 @@ def _error_of_cosines(
 
     The cosine of two vectors should be 1 if their labels are the same, and
     otherwise 0. The mean over the pairs with the same label and the mean over
-    the other pairs are added, because SetFit draws equally many of both.
+    the other pairs are added, because SetFit draws equally many pairs of both
+    types.
     """
     unit = tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
     cosines = tf.matmul(unit, unit, transpose_b=True)
@@ -132,7 +133,7 @@ def _error_of_cosines(
 
 
 class _Contrast(Classification):
-    """A kind whose vectors move together if their labels are the same."""
+    """A kind whose loss moves texts with the same label close together."""
 
     objectives = {_VECTORS: BatchObjective(_error_of_cosines)}
     batches_by_length = False
@@ -151,7 +152,7 @@ def _solve(
     """Returns the kernel [H, L] and the bias [L] of a logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
-    # The regularization of the regression suits vectors of length 1.
+    # The regularization of the regression suits vectors of norm 1.
     scale = np.linalg.norm(vectors, axis=1).mean()
     solver = LogisticRegression(max_iter=1000, class_weight=class_weight)
     solved = solver.fit(vectors / scale, labels)

@@ -143,8 +143,9 @@ class FinetunedModel:
             labels: The names of the labels, in the order of their ids; by
                 default, the labels of the first rows that `fit` gets, in
                 sorted order.
-            text_fields: The names of the texts in rows with named fields; by
-                default, the names in the first rows that `fit` gets.
+            text_fields: The names of the fields that contain the texts, in rows
+                with named fields; by default, the names in the first rows that
+                `fit` gets.
             do_lower_case: Whether to lower-case the text; by default, as the
                 checkpoint was trained.
             new_head: Whether to train a new output layer, because the
@@ -238,7 +239,7 @@ class FinetunedModel:
         overwrite_output_dir: bool = False,
         **of_keras: Any,
     ) -> keras.callbacks.History:
-        """Trains the model as `finetune` does, from its current weights.
+        """Trains the model like `finetune`, from the model's current weights.
 
         With validation data, the result is the model of the epoch with the best
         first metric of `kind.spec`; without them, it is the model of the last
@@ -308,7 +309,7 @@ class FinetunedModel:
             self.training = write_model_card(
                 folder / "best", self._model, self._kind, self.bert_config
             )
-        # Balanced weights follow from the rows of each `fit`.
+        # `spec` lacks balanced weights: each `fit` computes them from its rows.
         self._rows = TaskRows(spec)
         return history_of(history.rows, self._model)
 
@@ -349,7 +350,7 @@ class FinetunedModel:
         main_part = getattr(self.kind, "main_part", None)
         if len(fields) != 2 or main_part != "score":
             raise InputError(
-                f"A model of the kind {self.kind.name} with the texts "
+                f"A model of the kind {self.kind.name} with the text_fields "
                 f"{', '.join(fields)} has no score for a query and a document; "
                 "use a reranker, or compare vectors from load_embedder."
             )
@@ -396,7 +397,7 @@ class FinetunedModel:
     ) -> Path:
         """Writes the next version of a served model, such as `export_dir/1`.
 
-        By default, this is a SavedModel that takes strings; see
+        By default, the version is a SavedModel that takes strings; see
         `export_finetuned`. For another format or precision, or with labeled
         `rows`, a report such as `export_dir/1.report.json` is written beside
         the folder. The report contains the config, the size of all files

@@ -72,7 +72,8 @@ def changed_spec(
             continue
         if not is_list(names):
             raise InputError(
-                f'The {name} are {names!r:.80}; give a list such as ["a", "b"].'
+                f"{names!r:.80} is not a list of {name}; give a list such as "
+                '["a", "b"].'
             )
         changes[name] = tuple(map(str, names))
     fields = changes.get("text_fields", ())

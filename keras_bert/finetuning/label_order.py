@@ -21,13 +21,14 @@ def label_places(
 ) -> list[int] | None:
     """Returns the index of each label of a kind in a checkpoint's labels.
 
-    Returns None if the checkpoint has the same labels in the same order, no
+    Returns None if the checkpoint has the kind's labels in the kind's order, no
     labels, or no output layer for the kind, or if there will be a new output
-    layer. Names may differ in case. If the checkpoint or the kind has labels
-    without names, such as LABEL_0 or 0, and both have the same number of
-    labels, the labels are taken to be the same, in the same order.
+    layer. Names that differ only in case are treated as equal. If the
+    checkpoint or the kind has labels without names, such as LABEL_0 or 0, and
+    both have the same number of labels, the labels are treated as equal, in the
+    same order.
 
-    Raises InputError if the checkpoint has other labels.
+    Raises InputError if the labels of the checkpoint are not those of the kind.
     """
     labels = kind.spec.labels
     stored: tuple[str, ...] = ()
@@ -40,7 +41,7 @@ def label_places(
         if len({*theirs} & {*ours}) == len(stored) == len(labels):
             places = [theirs.index(name) for name in ours]
             return None if places == sorted(places) else places
-    # The kind itself names the labels of some files, which have no names.
+    # If the files of a model name no labels, the labels are the `hub.labels`.
     has_no_names = stored == kind.hub.labels or any(
         all(map(_NO_NAME.fullmatch, names)) for names in (stored, labels)
     )

@@ -80,11 +80,11 @@ def finetune(
             `predictions.jsonl`, the reports of the kind and the predictions for
             the test sets.
         checkpoint: The pre-trained weights, any checkpoint that
-            `load_checkpoint` takes; None starts from random weights. If its
-            output layer has the labels of the task in another order, the rows
-            of the layer are put into the order of the task. With 0 epochs, the
-            checkpoint must be a fine-tuned model, or a pre-trained model if the
-            kind of the task adds no output layer.
+            `load_checkpoint` takes; None starts from random weights. If the
+            checkpoint's output layer has the labels of the task in another
+            order, the rows of the layer are put into the order of the task.
+            With 0 epochs, the checkpoint must be a fine-tuned model, or a
+            pre-trained model if the kind of the task adds no output layer.
         bert_config: The config of the network; by default, the config beside
             the weights.
         vocab_file: The vocabulary; by default, the vocabulary beside the

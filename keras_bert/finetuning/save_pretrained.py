@@ -75,8 +75,8 @@ def save_pretrained(
 
     Raises:
         InputError: If `output_dir` exists, the network is not one of
-            `keras_bert.models`, the tokenizer has another vocabulary, or the
-            task does not fit the network.
+            `keras_bert.models`, the size of the tokenizer's vocabulary does not
+            fit the network, or the task does not fit the network.
     """
     if not isinstance(network, keras.Model):
         raise InputError(

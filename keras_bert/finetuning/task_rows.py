@@ -18,7 +18,7 @@ class TaskRows:
     """Reads rows for a task, and completes the task from them.
 
     Attributes:
-        spec: The task. Its labels may follow from the rows.
+        spec: The task. Its labels may be derived from the rows.
         usual_fields: The names for texts without names while the text fields
             are unknown; None once the rows or the user have named the fields.
     """
@@ -121,14 +121,14 @@ class TaskRows:
                 "named label; give the labels as y, or rename their column."
             )
         raise InputError(
-            f"The rows have the texts {', '.join(fields)}; say which of them "
-            "the model reads, in order: from_pretrained(..., "
+            f"The rows have the text fields {', '.join(fields)}; say which of "
+            "these fields the model reads, in order: from_pretrained(..., "
             f"text_fields={fields[: numbers[-1]]!r})."
         )
 
 
 def _is_label(rows: Sequence[Row], field: str) -> bool:
-    """Returns whether a field equals the label in all of several rows."""
+    """Returns whether a field equals the label in each of two or more rows."""
     pairs = [
         (row.get(field), row.get("label"))
         for row in rows

@@ -83,7 +83,7 @@ class Start:
             )
 
     def check(self, kind: Kind) -> None:
-        """Raises InputError if the parts do not fit together."""
+        """Raises InputError if the settings or weights do not fit the kind."""
         adaptation.check_adaptation(
             self.config, self.bert_config, self.checkpoint
         )
@@ -93,7 +93,7 @@ class Start:
             label_places(kind, checkpoint, self.bert_config, self.new_head)
 
     def learn_settings(self, kind: Kind, rows: Iterable[Row]) -> Kind:
-        """Returns the kind with the settings that follow from the rows."""
+        """Returns the kind with the settings that are derived from the rows."""
         learned = kind.settings_from_data(rows)
         if not learned:
             return kind
@@ -135,7 +135,7 @@ class FinetunedNetwork:
 
     Attributes:
         model: The network.
-        kind: The kind, with the settings that followed from the training rows.
+        kind: The kind, with the settings derived from the training rows.
         evaluations: The evaluations on held-out rows, by split.
     """
 
@@ -312,8 +312,8 @@ def _selection(
         if math.isnan(metrics[metric]):
             logging.warning(
                 "The metric %s of the validation rows is not a number, so "
-                "it cannot choose the best model; give more rows, whose "
-                "labels differ.",
+                "it cannot show which model is best; give more validation "
+                "rows, whose labels are not all the same.",
                 metric,
             )
         return metrics

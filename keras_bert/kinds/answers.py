@@ -1,8 +1,8 @@
 """The outputs of a network -> answers, with NumPy, for each kind.
 
-Where TensorFlow is not installed, these functions compute what the signature
-`serving_default` returns elsewhere. A kind whose `decode` works in NumPy calls
-them too. Strings are bytes.
+These functions replace the signature `serving_default` where TensorFlow is not
+installed. A kind whose `decode` works in NumPy calls them too. Strings are
+bytes.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ def _embedding(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
 
 
 def unit_vectors(vectors: Array) -> Array:
-    """Returns vectors [..., H], scaled to the length 1."""
+    """Returns vectors [..., H], scaled to norm 1."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-12)
 

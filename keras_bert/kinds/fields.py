@@ -152,7 +152,7 @@ def check_text_list(values: Any, name: str) -> tuple[str, ...]:
     """
     if not is_list(values) or not hasattr(values, "__len__"):
         raise InputError(
-            f"The {name} are {values!r:.80}; give a list of strings."
+            f"{values!r:.80} is not a list of {name}; give a list of strings."
         )
     for value in values:
         check_text(value, f"One of the {name}")

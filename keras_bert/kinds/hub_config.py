@@ -100,8 +100,8 @@ class HubConfig:
         """The `problem_type` of a classifier of texts.
 
         If the config names no `problem_type`, a model with several outputs is
-        taken for a classifier with one label per text, and a model with one
-        output for a CrossEncoder.
+        treated as a classifier with one label per text. A model with one output
+        is treated as a CrossEncoder.
         """
         by_default = "single_label_classification"
         if len(self.labels) == 1:

@@ -219,7 +219,7 @@ class Kind(tf.Module):
         return {}
 
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Returns the settings that follow from the training rows.
+        """Returns the settings that are derived from the training rows.
 
         The rows are read from disk one at a time, and only once.
         """
@@ -261,10 +261,10 @@ class Kind(tf.Module):
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Returns the inputs of the network for rows, with labels if `labeled`.
 
-        Several threads call this method, each with a chunk of at most 10,000
-        training rows.
-        `keras_bert.kinds.fields.numbered` yields the rows with their numbers in
-        the data set. The examples of a row must not depend on the other rows.
+        In training, several threads call this method, each with a chunk of at
+        most 10,000 rows; `keras_bert.kinds.fields.numbered` yields the rows
+        with their numbers in the data set. The examples of a row must not
+        depend on the other rows.
 
         Raises InputError if a row lacks a field or its label is wrong.
         """

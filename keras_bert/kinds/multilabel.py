@@ -76,7 +76,10 @@ def _f1(average: str) -> Metric:
 
 
 def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
-    """Returns the mean over labels that some row has; NaN if no row has one."""
+    """Returns the mean of the average precisions of the labels in `gold`.
+
+    Labels that no row has do not count. If no row has a label, returns NaN.
+    """
     has_rows = gold.any(axis=0)
     if not has_rows.any():
         return float("nan")

@@ -22,7 +22,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 class MultipleChoice(Kind):
-    """Answers with `choice`, the index of an ending from 0, and `scores`.
+    """Answers with `choice`, the 0-based index of an ending, and `scores`.
 
     The text fields are a text and a list of endings; all rows have the same
     number of endings. The label of a row is the index of the right ending, as a

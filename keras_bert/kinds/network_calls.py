@@ -17,7 +17,7 @@ Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 NUM_WINDOWS = "num_windows"
 # Attention compares all tokens of a row, even tokens of different texts. In
 # rows of up to this number of tokens, comparing different texts takes no more
-# time than a shared row saves by less padding.
+# time than packing saves by less padding.
 TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.

@@ -210,10 +210,10 @@ class TokenClassificationSettings(LabelSmoothingSettings):
 
     Attributes:
         entity_grouping: How entities are found and scored. "words" joins the
-            labels of words, and takes their lowest score. "first" and "simple"
-            are transformers' strategies, and take the mean score: "first" joins
-            the labels of words; "simple" joins the labels of tokens, so an
-            entity may end inside a word.
+            labels of words; an entity has the lowest score of its words.
+            "first" and "simple" are transformers' strategies, with mean scores:
+            "first" joins the labels of words; "simple" joins the labels of
+            tokens, so an entity may end inside a word.
         crf: Whether the labels of a text are chosen together, with a score for
             each pair of neighboring labels (a linear-chain CRF).
         inner_punctuation: The characters that do not end a word if no space is

@@ -1,4 +1,4 @@
-"""The best checkpoint of a run, which is kept as its result."""
+"""The best checkpoint of a run, which is kept as the run's result."""
 
 import dataclasses
 import math

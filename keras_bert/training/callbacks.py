@@ -1,4 +1,4 @@
-"""Keras callbacks in our own loop, such as the loggers that users bring."""
+"""Calls Keras callbacks, such as loggers, from this package's training loop."""
 
 import collections
 from collections.abc import Sequence
@@ -18,23 +18,24 @@ class Callbacks:
     anew, and a warning says so. The count of fine-tuning's
     `early_stopping_patience` is kept.
 
-    The methods `on_train_begin` and `on_train_end`, `on_epoch_begin` and
-    `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end` are called.
-    With several steps per execution, one call stands for all of these steps.
+    These methods are called: `on_train_begin` and `on_train_end`,
+    `on_epoch_begin` and `on_epoch_end`, `on_train_batch_begin` and
+    `on_train_batch_end`. With several steps per execution, the two batch
+    methods are called once per execution.
 
-    The logs of an epoch are the last row of `history.csv`: means over the last
-    steps, `val_` metrics, speeds and the step. The logs of a batch contain the
-    `learning_rate` of the step, and `loss` and all other training metrics as
-    means over the steps since the last row of the history. A value is read from
-    the device when a callback looks it up in the logs; the callback then waits
-    for the step. A callback that looks up no value costs nothing.
+    The logs of an epoch are the last row of `history.csv`: means over the steps
+    since the row before, `val_` metrics, speeds and the step. The logs of a
+    batch contain the `learning_rate` of the step, and `loss` and all other
+    training metrics as means over the steps since the last row of the history.
+    A value is read from the device when a callback looks it up in the logs; the
+    callback then waits for the step. A callback that looks up no value costs
+    nothing.
 
-    `model` has the weights that are saved. A callback that sets
+    A callback's `model` has the weights that are saved. A callback that sets
     `model.stop_training = True` ends the run after the step, with a checkpoint
     and an evaluation. With several workers, the run ends after the interval,
-    and only the chief's callbacks decide. The run is then finished: if the same
-    call is repeated, it does nothing, but a call without callbacks continues
-    the training.
+    and only the chief's callbacks decide. To continue the training afterwards,
+    repeat the call without callbacks; with callbacks, it does nothing.
     """
 
     def __init__(

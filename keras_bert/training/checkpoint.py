@@ -3,7 +3,7 @@
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer, dropout seeds and
 weights that only training needs), further text files of the run, and the
-checksums of these files. Folders with other names, such as a copy
+checksums of all files. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
 
 A run may save only the weights that it trains. All other weights must then have
@@ -172,8 +172,9 @@ def checkpoint_writer(
 def write_checkpoint(
     folder: Path, files: Mapping[str, Arrays], sidecars: Mapping[str, str]
 ) -> None:
-    """Writes a folder of arrays and texts, both by file name, atomically.
+    """Writes a folder of array files and text files, atomically.
 
+    `files` maps file names to arrays, and `sidecars` maps file names to texts.
     The folder replaces an earlier folder with the same path. `find_damage` can
     check the new folder. Raises OSError if the disk is full.
     """
@@ -202,7 +203,7 @@ def write_weights(
 def latest_step(folder: Path) -> int:
     """Returns the step of the last sound checkpoint in a folder, or 0.
 
-    Damaged checkpoints after this one are renamed, with a warning.
+    Checkpoints of later steps, which are damaged, are renamed, with a warning.
     """
     for checkpoint in reversed(_checkpoints(folder)):
         damage = find_damage(checkpoint)
@@ -215,7 +216,7 @@ def latest_step(folder: Path) -> int:
             "checkpoint."
         )
         whole_files.remove(aside)
-        checkpoint.replace(aside)  # local: on a store, nothing is found damaged
+        checkpoint.replace(aside)  # local: no checkpoint on a store is checked
     return 0
 
 
@@ -260,7 +261,7 @@ def _weights(model: keras.Model, weight_filter: WeightFilter) -> Variables:
 
 
 def _numbered(kind: str, variables: Sequence[keras.Variable]) -> Variables:
-    # By index, because Keras numbers these names through the whole process.
+    # By index, because Keras numbers variable names across the whole process.
     return {f"{kind}/{i:04d}": v for i, v in enumerate(variables)}
 
 

@@ -25,8 +25,8 @@ class DeviceConfig(CheckedSettings):
             device splits its part of a batch, to need less memory.
         steps_per_execution: The number of steps that run before TensorFlow
             returns to Python.
-        jit_compile: Whether to compile with XLA: on, off or auto. With auto, it
-            is off on a CPU, and off if the batches differ in shape.
+        jit_compile: Whether to compile with XLA: on, off or auto. With auto,
+            XLA is off on a CPU, and for batches that differ in shape.
     """
 
     distribution_strategy: str = setting(
@@ -62,23 +62,25 @@ class TrainConfig(DeviceConfig):
             (from Keras).
         learning_rate: The peak of the learning rate, reached at the end of the
             warm-up.
-        decay_power: The power of the decay: after the peak, the rate falls to 0
-            as (1 - share of the steps) to this power; 0.5 in NVIDIA's recipe
-            for LAMB.
-        stable_proportion: The share of the steps before the decay begins; the
-            rate stays at its peak from the warm-up until then
-            (warm-up-stable-decay, arXiv 2404.06395).
-        max_train_time: The number of minutes after which no step begins. The
-            learning rate has fallen to 0 by then, and the last evaluation
-            follows. The time of earlier evaluations and of interrupted
-            processes counts too. A slow machine takes fewer steps, so two runs
-            with a limit differ.
+        decay_power: The exponent of the decay. After the warm-up, the rate is
+            learning_rate * (1 - share) ** decay_power, where share is the share
+            of the run's steps that are done. NVIDIA's recipe for LAMB uses 0.5.
+        stable_proportion: The share of the run's steps that come before the
+            decay begins. From the warm-up until then, the rate stays at its
+            peak (warm-up-stable-decay, arXiv 2404.06395). The share in
+            decay_power is then the share of the remaining steps.
+        max_train_time: The number of minutes after which no further step
+            begins; only the last evaluation follows. The learning rate falls to
+            0 by then. The time of earlier evaluations and of interrupted
+            processes counts too. Two runs with the same limit differ, because
+            the number of steps depends on the speed of the machine.
         train_batch_size: The number of examples per step, over all devices and
             workers.
         eval_batch_size: The number of examples per batch of the evaluation.
         weight_decay_rate: The decay of all weights except biases and layer
             norms.
-        clip_norm: The largest global norm of the gradients.
+        clip_norm: The largest global norm of the gradients; larger gradients
+            are scaled down to this norm.
         save_checkpoints_steps: The number of steps between two checkpoints. At
             each checkpoint, and at the end, the model is also evaluated and the
             history is written.
@@ -126,7 +128,7 @@ class TrainConfig(DeviceConfig):
         return config
 
     def fixed_settings(self) -> dict[str, Any]:
-        """Returns the settings that a resumed run must share."""
+        """Returns the settings that must not change when a run is resumed."""
         return {
             name: value
             for name, value in dataclasses.asdict(self).items()

@@ -258,10 +258,10 @@ def num_replicas() -> int:
 
 
 def sum_over_replicas(values: Any) -> Any:
-    """Returns the sums of nested tensors, equal on all replicas."""
+    """Returns nested tensors, each summed over all replicas."""
     if num_replicas() == 1:
         # all_reduce registers a gradient, which keeps the graph of the step,
-        # and so the weights of the network, until the process ends.
+        # and so the weights of the network, in memory until the process ends.
         return values
     context = tf.distribute.get_replica_context()
     return context.all_reduce(tf.distribute.ReduceOp.SUM, values)
@@ -289,7 +289,7 @@ def gather_rows(values: Any) -> Any:
 
 
 def rows_of_replica(x: tf.Tensor, num_rows: tf.Tensor) -> tf.Tensor:
-    """Returns the rows that this replica gave to `gather_rows`."""
+    """Returns the rows of `x` that this replica gave to `gather_rows`."""
     if num_replicas() == 1:
         return x
     before, _ = _num_other_rows(num_rows)

@@ -1,4 +1,4 @@
-"""What a run was made from, so that no other run continues it."""
+"""Fingerprints of runs, so that a run resumes only from its own checkpoints."""
 
 import dataclasses
 import hashlib
@@ -18,8 +18,9 @@ class Fingerprint:
     """All that determines the result of a run; saved in its checkpoints.
 
     Attributes:
-        settings: The values that can be shown, such as the learning rate.
-        digests: The hashes of larger data by name, such as "training rows".
+        settings: The values that a message can show, such as the learning rate.
+        digests: A mapping from the names of larger data, such as "training
+            rows", to their hashes.
     """
 
     settings: Mapping[str, Any]
@@ -33,8 +34,9 @@ class Fingerprint:
         if changes := self._changes(folder):
             raise InputError(
                 f"The run in {output_dir} was started with "
-                f"{', '.join(changes)}; give the same values to resume it, "
-                "another output_dir, or overwrite_output_dir to start over."
+                f"{', '.join(changes)}. To resume that run, use its values "
+                "again. To start a new run, give another output_dir, or give "
+                "overwrite_output_dir."
             )
 
     def _changes(self, folder: Path) -> list[str]:
@@ -43,7 +45,7 @@ class Fingerprint:
         except FileNotFoundError:
             return [f"an earlier version, which wrote no {FINGERPRINT_FILE}"]
         before = Fingerprint(**json.loads(text))
-        now = Fingerprint(**json.loads(self.to_json()))  # lists, no tuples
+        now = Fingerprint(**json.loads(self.to_json()))  # tuples become lists
         return [
             f"{name} {reprlib.repr(before.settings.get(name))} instead of "
             f"{reprlib.repr(value)}"
@@ -57,7 +59,7 @@ class Fingerprint:
 
 
 def digest_of(*parts: bytes | str | memoryview) -> str:
-    """Returns a hash of the parts; ("ab", "c") differs from ("a", "bc")."""
+    """Returns a hash of the parts that depends on where each part ends."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, str):

@@ -34,8 +34,9 @@ Passed = tuple[Gradients, StepSums, Seeds]
 class _Part(NamedTuple):
     """A micro-batch, or the whole batch of this replica.
 
-    Without `output_gradients`, it is the whole batch, from which the gradients
-    of the batch objectives are computed.
+    `output_gradients` are the gradients of the batch objectives with respect to
+    the outputs. With None, the part must be the whole batch, from which they
+    are computed.
     """
 
     features: Tensors
@@ -52,17 +53,18 @@ class BatchGradients:
     with a `BatchObjective`, a function of the rows on all replicas, workers and
     micro-batches. The losses of the outputs are added, each times its weight.
     The losses of layers, from `add_loss` and from regularizers, are added too.
-    The gradients are this replica's part of a sum over replicas.
+    The gradients are this replica's part: their sum over all replicas is the
+    gradient of the loss.
 
     Every row of the global batch gets its own dropout masks. On one device, the
-    masks are the same as Keras' own training would draw.
+    masks are those that Keras' `fit` would draw.
 
     Attributes:
         network: The network; the objectives name its outputs.
         objectives: The objective of each output.
         scale_loss: The optimizer's function that scales the loss, for float16.
-        all_labels: A function of features and labels that returns these labels
-            and a teacher's labels.
+        all_labels: A function of features and labels that returns the labels
+            together with the teacher's labels, if there is a teacher.
         num_parts: The number of micro-batches.
         jit_compile: Whether a micro-batch is compiled with XLA.
     """
@@ -131,7 +133,7 @@ class BatchGradients:
 
     @property
     def _takes_two_passes(self) -> bool:
-        """Whether the batch objectives need a first pass for their outputs."""
+        """Whether a first pass computes the outputs for batch objectives."""
         is_split = self.num_parts > 1
         # XLA cannot gather the outputs in the middle of a pass.
         is_split |= self.jit_compile and distribution.num_replicas() > 1
@@ -286,7 +288,7 @@ class BatchGradients:
     def _output_gradients(
         self, labels: Tensors, outputs: Tensors, weights: Tensors
     ) -> tuple[Tensors, StepSums]:
-        """Returns the gradients of the batch losses by output, and the sums."""
+        """Returns each batch loss's gradient by its output, and the sums."""
         whole = self._whole_batch(labels, outputs, weights)
         output_gradients = {}
         for name, objective in self._batch_objectives.items():

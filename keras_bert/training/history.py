@@ -45,11 +45,11 @@ class History:
 
     @property
     def last(self) -> Row:
-        """The last row, or only its step if the table of the run is missing."""
+        """The last row; without rows, a row with only the step `last_step`."""
         return self.rows[-1] if self.rows else {"step": self._last_step}
 
     def add(self, row: Row) -> None:
-        """Adds a row, or joins it to the last row if the steps are equal."""
+        """Adds a row, or merges it into the last row if the steps are equal."""
         if self.rows and self.rows[-1]["step"] == row["step"]:
             self.rows[-1] |= row
         else:
@@ -66,8 +66,9 @@ class History:
     def write_events(self) -> None:
         """Writes the new rows for TensorBoard; they must not change afterwards.
 
-        Training and held-out metrics share a chart. The first call removes the
-        files of an earlier run, which may hold steps that are taken again.
+        The training and held-out values of a metric share a chart. The first
+        call removes earlier files, which may contain steps that are taken
+        again.
         """
         local = self._copied.path if self._copied else self._board
         with full_disk_named(self._board, tf.errors.OpError):

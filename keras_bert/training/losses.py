@@ -9,7 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
-# A tensor of the backend.
+# A tensor of Keras' backend.
 Tensor = Any
 
 
@@ -70,7 +70,7 @@ def replaced_tokens_accuracy(labels: Tensor, outputs: Tensor) -> Tensor:
 def soft_cross_entropy(
     teacher: Tensor, logits: Tensor, temperature: float
 ) -> Tensor:
-    """Returns the cross-entropies [...] of a teacher's and other logits.
+    """Returns the cross-entropies [...] between a teacher and a network.
 
     Both logits are [..., V], and are divided by the temperature. The result is
     multiplied by the square of the temperature, so that the gradient keeps its
@@ -147,14 +147,14 @@ def weighted_mean(
 
 
 def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
-    """Returns sum(weights * values); weights may have more axes, of size 1."""
+    """Returns sum(weights * values); weights may have extra axes of size 1."""
     if len(weights.shape) != len(values.shape):  # labels [B, 1], a loss [B]
         weights = ops.reshape(weights, ops.shape(values))
     return ops.sum(weights * values)
 
 
 def _ids(labels: Tensor, logits: Tensor) -> Tensor:
-    """Returns labels as ids [...]; `compile` makes some labels [..., 1]."""
+    """Returns ids [...]; `compile` gives some labels the shape [..., 1]."""
     if len(labels.shape) == len(logits.shape):
         labels = ops.squeeze(labels, -1)
     return ops.cast(labels, "int32")

@@ -1,4 +1,4 @@
-"""What an output of a model is trained on and measured by."""
+"""Objectives: the loss and the metrics of a model's output."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Sums = dict[str, tuple[Tensor, Tensor]]
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """A loss with one number per label, averaged over the batch by weight.
+    """A loss with one number per label; a batch's loss is their weighted mean.
 
     Attributes:
         loss: A function of labels and outputs that returns a float32 number per
@@ -49,9 +49,9 @@ class Objective:
     weight: float = 1.0
 
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
-        """Returns the weighted sum of the loss and of each metric, by name.
+        """Returns the weighted sums of the loss and of the metrics, by name.
 
-        With each sum comes the sum of the weights.
+        Each value is a pair: the weighted sum, and the sum of the weights.
         """
         total = ops.sum(weights)
         return {
@@ -65,14 +65,14 @@ class Objective:
 
 @dataclasses.dataclass(frozen=True)
 class BatchObjective(Objective):
-    """A loss of the whole batch, such as one that contrasts its examples.
+    """A loss of the whole batch, such as a contrastive loss.
 
     The functions in `loss` and `metrics` take labels, outputs and weights and
     return one float32 number. They see all rows of the global batch, in order,
-    however many replicas, workers and micro-batches share the work. The metrics
-    of several batches are averaged, and the weight of a batch is the number of
-    its rows whose own weight is not 0. On a TPU, rows of weight 0 fill up the
-    last batch of an epoch: the functions must leave out these rows.
+    however many replicas, workers and micro-batches share the work. In a mean
+    over several batches, each batch counts as often as it has rows whose weight
+    is not 0. On a TPU, rows of weight 0 fill up the last batch of an epoch: the
+    functions must leave out these rows.
 
     Example:
         >>> def loss(labels, outputs, weights):
@@ -84,9 +84,10 @@ class BatchObjective(Objective):
     """
 
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
-        """Returns the loss and each metric times the number of rows, by name.
+        """Returns the loss and the metrics, times the number of rows, by name.
 
-        With each product comes the number of rows.
+        Each value is a pair: the product, and the number of rows. Rows of
+        weight 0 do not count.
         """
         rows = ops.reshape(weights, (ops.shape(weights)[0], -1))
         num_rows = ops.sum(ops.cast(ops.any(rows != 0, axis=1), "float32"))
@@ -100,11 +101,11 @@ class Distillation(NamedTuple):
     """A network that learns from a teacher and from the labels of its batches.
 
     Attributes:
-        network: The network of the run with more outputs. Any further weights
-            of this network are only for training.
+        network: The network to train: the run's network with further outputs.
+            Any further weights are only for training.
         objectives: The objectives of all outputs.
         labels: A function that returns the labels of the further outputs, from
-            the features of a batch or a part of it.
+            the features of a batch or a micro-batch.
         weights: A function that returns the weights of these labels, from the
             features and the weights of the other labels.
     """

@@ -42,16 +42,17 @@ def train(
     """Trains a model, or continues where an earlier run was interrupted.
 
     An interval ends at every multiple of `save_checkpoints_steps` and at the
-    last step: the history is written, a checkpoint saved, and then the model
-    evaluated. If a process is killed during an evaluation, only this evaluation
-    is lost, and the resumed run begins with it. A row of the history holds
-    means over the steps since the previous row.
+    last step. Then the history is written, a checkpoint is saved, and the model
+    is evaluated. If a process is killed during an evaluation, only this
+    evaluation is lost, and the resumed run begins with it. A row of the history
+    holds means over the steps since the previous row.
 
     The host waits for the device only when a row is due. Weights that are not
     finite are not saved, and the last checkpoint stays.
 
     Speeds are measured over the training steps alone. The column `minutes`
-    continues from the last row, and includes evaluation and checkpoints.
+    includes evaluations and checkpoints; in a resumed run, it continues from
+    the last row.
 
     With `ends_at_interrupt`, Ctrl-C ends the run early, without an error.
 
@@ -60,8 +61,8 @@ def train(
 
     Raises:
         InputError: If a batch cannot be split, if the folder contains another
-            run, or if a loss or a weight is not finite; the message names the
-            step.
+            run, or if a loss or a weight is not finite. In the last case, the
+            message names the step.
         ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
     """

@@ -39,7 +39,7 @@ class RunFolder:
         fingerprint: All that determines the result. A run resumes only from
             checkpoints with the same fingerprint.
         weight_filter: A function of a weight's path that returns whether
-            checkpoints contain the weight. All other weights must have their
+            checkpoints contain the weight. All other weights must get their
             values when the network is built.
         starts_over: Whether to remove what an earlier run left.
         sources: The folders that the run reads its initial weights and its
@@ -125,7 +125,7 @@ class RunFolder:
             remove(self.path / ".writable")
 
     def texts(self) -> dict[str, str]:
-        """Returns the sidecars, and the file of the fingerprint."""
+        """Returns the text files to save: the sidecars and the fingerprint."""
         return {**self.sidecars, FINGERPRINT_FILE: self.fingerprint.to_json()}
 
     def keep_if_best(
@@ -140,7 +140,7 @@ class RunFolder:
         `metric` is the name of the metric that decides.
         """
         score, loss = metrics[metric], metrics.get("loss")
-        # Ruined weights may guess the right labels.
+        # Even if the loss is not finite, the predicted labels may be right.
         is_sound = loss is None or math.isfinite(loss)
         before = best_of(self.best)
         if self.is_written and is_sound and is_better(score, loss, before):
@@ -151,6 +151,6 @@ class RunFolder:
             self.write_best(model, best)
 
     def write_best(self, model: keras.Model, best: Mapping[str, Any]) -> None:
-        """Writes the weights to `best/`; `best` is what `best_of` returns."""
+        """Writes the weights to `best/`; `best` is as `best_of` returns it."""
         texts = {**self.texts(), SCORE_FILE: json.dumps(best) + "\n"}
         write_weights(model, self.best, texts, self.weight_filter)

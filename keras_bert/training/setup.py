@@ -54,14 +54,16 @@ class TrainingSetup:
             worker's rows of held-out batches, or None. The batches are
             evaluated after every `save_checkpoints_steps` steps and at the end.
         selection: How the model is evaluated after every interval, and how the
-            best model is chosen for `best/`. It replaces held_out_batches.
+            best model is chosen for `best/`. With a selection, held_out_batches
+            is not used.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
         learning_rate_factors: The factors of the learning rate, as in
             `build_optimizer`.
-        distill: A function of the model that returns a `Distillation`. Its
-            network is trained instead of the model and shares the model's
-            weights. Only the model is evaluated and saved as the result.
+        distill: A function of the model that returns a `Distillation`. The
+            distillation's network is trained instead of the model and shares
+            the model's weights. Only the model is evaluated and saved as the
+            result.
         init_moments: The checkpoint with the optimizer moments that training
             starts with; None for new moments.
     """
@@ -92,8 +94,8 @@ class BuiltNetwork(NamedTuple):
         steps: The steps that train the model, or the network that is trained
             instead of the model.
         state: What a checkpoint saves.
-        share_of_time: The share of `max_train_time` that is over; None without
-            a limit.
+        share_of_time: The share of `max_train_time` that has elapsed; None
+            without a limit.
     """
 
     model: keras.Model
@@ -105,7 +107,7 @@ class BuiltNetwork(NamedTuple):
 def build_network(
     setup: TrainingSetup, config: TrainConfig, folder: RunFolder, step: int
 ) -> BuiltNetwork:
-    """Returns the model and all that trains it, in the state of a step."""
+    """Returns the model and all that trains it, as they are after `step`."""
     checkpoint = folder.checkpoint_of(step)
     with (
         _seeded(config.random_seed),
@@ -193,7 +195,7 @@ def _seeded(seed: int) -> Iterator[None]:
     """Seeds Python and NumPy, from which Keras takes the seeds of layers.
 
     Afterwards, their random states are as before. All threads share these
-    states, so one thread at a time may build.
+    states, so only one thread at a time may build a network.
     """
     with _BUILDING:
         states = random.getstate(), np.random.get_state()

@@ -17,7 +17,7 @@ from keras_bert.training.objectives import Distillation, Objective
 CountWork = Callable[[Tensors], Tensors]
 # `flops` are the operations that training on the batch takes.
 WORK = ("sequences", "tokens", "flops")
-# Metrics of a step or of several: tensors on the device.
+# Metrics of one or several steps: tensors on the device.
 Metrics = Tensors
 
 
@@ -40,8 +40,8 @@ class Steps:
         count_work: A function of the features of a batch; see `WORK`.
         gradient_accumulation_steps, steps_per_execution: See `DeviceConfig`.
         jit_compile: Whether the steps are compiled with XLA.
-        distillation: A teacher, whose labels are made for each micro-batch;
-            None without a teacher.
+        distillation: How the network learns from a teacher, which labels each
+            micro-batch; None without a teacher.
     """
 
     network: keras.Model
@@ -112,7 +112,7 @@ class Steps:
     def first_nonfinite_step(self) -> int:
         """The first step since `reset_metrics` whose loss is not finite, or 0.
 
-        Steps are counted from 1.
+        The steps since `reset_metrics` are counted from 1.
         """
         return int(self._first_nonfinite_step.numpy())
 

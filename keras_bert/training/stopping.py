@@ -67,7 +67,7 @@ class StoppingRules:
         return self.minutes() / limit if limit else 0.0
 
     def note_early_end(self, step: int) -> None:
-        """Logs why the run ended early; notes on disk if a callback did it."""
+        """Logs why the run ended early; writes a file if a callback did it."""
         why = self._early_end(step) or "another worker stopped it"
         logging.info(f"The run ended early: {why}.")
         if self.callbacks.stops and step and self.folder.is_written:
@@ -92,7 +92,7 @@ class StoppingRules:
 
 
 class Sigterm:
-    """Notes SIGTERM in a `with` statement, instead of ending the process.
+    """A context in which SIGTERM is noted and does not end the process.
 
     A scheduler sends SIGTERM before it takes the machine away.
     """
@@ -114,7 +114,10 @@ class Sigterm:
 
     @contextlib.contextmanager
     def ends_process(self) -> Iterator[None]:
-        """Lets SIGTERM end the process at once, while nothing would be lost."""
+        """Lets SIGTERM end the process at once in a `with` block.
+
+        The block must be one whose work need not be saved.
+        """
         self._ends_process = True
         try:
             yield

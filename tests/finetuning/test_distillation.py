@@ -464,7 +464,7 @@ def test_scores_of_layers_that_attend_to_other_tokens(tmp_path):
     for config, maps in ((near, ("1:1,2:1", "1:3")), (LARGE, ("1:3",))):
         for text in maps:
             run = FinetuningConfig(score_layer_map=text)
-            with pytest.raises(InputError, match="attends to other tokens in"):
+            with pytest.raises(InputError, match="attend to different tokens"):
                 check_distillation(folder, kind, config, run)
     run = FinetuningConfig(score_layer_map="1:1,2:3,3:2")
     check_distillation(folder, kind, near, run)
@@ -616,7 +616,7 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
         ),
         (
             {"kind": type(kind)(kind.spec, tokenizer)},
-            "has a different vocabulary from the network",
+            "pieces of the network's vocabulary, such as",
         ),
         (
             {"kind": classifier(config, do_lower_case=False)},

@@ -394,12 +394,12 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
         pd.DataFrame({"text": TEXTS, "team": LABELS}), LABELS),
      Says("The text field 'team' is the label of every row")),
     ("many fields", _fit([{"id": "1", "review": "a", "label": 1}]),
-     Says("The rows have the texts id, review; say which of them the mod")),
+     Says("The rows have the text fields id, review; say which of these fi")),
     ("no epoch", _fit(TEXTS, LABELS, epochs=0), Says("epochs is 0")),
     ("casing", _fit(TEXTS, LABELS, config=keras_bert.FinetuningConfig(
         do_lower_case=True)), Says("give do_lower_case to from_pretrained")),
     ("three parts", _fit(TEXTS, LABELS, validation_data=(TEXTS, LABELS, None)),
-     Says("give (x, y), or rows that")),
+     Says("give (x, y) or rows that")),
     ("no labels to validate", _fit(TEXTS, LABELS, validation_data=TEXTS),
      Says("A row of validation_data has no label; give (x, y), or rows")),
     ("no rows to validate", _fit(TEXTS, LABELS, validation_data=([], [])),
@@ -414,7 +414,7 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
      Says("The model has no labels yet")),
     ("numbers", lambda c: _classifier(c).fit([1, 2], ["a", "b"]),
      Says("Example 1 is 1; give a dict")),
-    ("a string of labels", _make("good"), Says("The labels are 'good'")),
+    ("a string of labels", _make("good"), Says("'good' is not a list of lab")),
     ("a label twice", _make(["a", "a"]), Says("that all differ")),
     ("one label to choose", _make(["a"]), ONE_LABEL),
     ("one field", lambda c: _classifier(c, ["a", "b"], "text")

@@ -287,7 +287,7 @@ def _assert_same(found, wanted):
     ("name", "keywords", "message"),
     [
         ("sentiment", {"labels": ["a", "b"]}, "the model has 3: ..negative"),
-        ("sentiment", {"labels": "abc"}, "The labels are 'abc'; give a list"),
+        ("sentiment", {"labels": "abc"}, "'abc' is not a list of labels; give"),
         ("sentiment", {"labels": ["a", "a", "b"]}, "that all differ"),
         ("regression", {"labels": ["a"]}, "the kind regression has no labels"),
         ("sentiment", {"text_fields": ()}, "has 1 or 2 text_fields"),
@@ -330,7 +330,7 @@ def test_labels_are_replaced_and_ranks_are_asked_for_rightly(load):
     model, _ = load("reranker")
     for query, documents, top_k, message in (
         (["a"], ["b"], None, "The query is"),
-        ("a", "b", None, "The documents are 'b'"),
+        ("a", "b", None, "'b' is not a list of documents"),
         ("a", ["b", None], None, "One of the documents is None"),
         ("a", ["b"], 0, "top_k is 0"),
     ):

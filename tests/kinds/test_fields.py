@@ -65,7 +65,11 @@ def test_pairs(config, vocab_file):
             {"words": ["in", 2019]},
             "One of the words of example 2 is 2019; give a string",
         ),
-        ("token_classification", {"words": 7}, "are 7; give a list of strings"),
+        (
+            "token_classification",
+            {"words": 7},
+            "7 is not a list of words of example 2; give a list of strings",
+        ),
         (
             "span",
             {"question": "Who?", "context": "\ude00"},
@@ -110,7 +114,7 @@ def test_a_whole_number_below_0_is_not_an_id(build, monkeypatch):
     """The kind of a user may return such numbers, which would be left out."""
     kind = build("regression")
     monkeypatch.setattr(kind, "gold", lambda rows: [3, -5])
-    with pytest.raises(InputError, match="regression has -5, but whole num"):
+    with pytest.raises(InputError, match="regression returned -5, but integ"):
         kind.encode([{"text": "a"}] * 2, labeled=True)
 
 

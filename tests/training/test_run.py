@@ -266,9 +266,9 @@ def test_another_run_does_not_continue_this_one(tmp_path):
             train_small(tmp_path, num_steps, changed, digests=digests)
         assert str(error.value) == (
             f"The run in {tmp_path} was started with learning_rate 0.05 "
-            "instead of 0.01, random_seed 12345 instead of 7, other rows; give "
-            "the same values to resume it, another output_dir, or "
-            "overwrite_output_dir to start over."
+            "instead of 0.01, random_seed 12345 instead of 7, other rows. To "
+            "resume that run, use its values again. To start a new run, give "
+            "another output_dir, or give overwrite_output_dir."
         )
     for path, content in before.items():
         assert path.read_bytes() == content, path

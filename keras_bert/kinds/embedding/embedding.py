@@ -46,7 +46,7 @@ def _triplet_accuracy(
 def _mean_cosine(
     gold: np.ndarray, predicted: Sequence[Sequence[float]]
 ) -> float:
-    """Returns the mean cosine between a text's vector and its label."""
+    """Returns the mean over rows of the cosine of the vector and the label."""
     units = unit_vectors(gold) * unit_vectors(np.array(predicted))
     return float(np.mean(np.sum(units, axis=1)))
 
@@ -151,7 +151,7 @@ class Embedding(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Returns examples of rows, without labels that do not fit the loss."""
+        """Returns examples of rows, unlabeled if they do not fit the loss."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         packed = encode_texts(

@@ -41,7 +41,7 @@ def objective(settings: EmbeddingSettings) -> Objective:
 def of_all_sizes(
     loss: Callable[..., tf.Tensor], sizes: Sequence[int], **options: float
 ) -> Callable[..., tf.Tensor]:
-    """Returns a function that sums the loss of vectors cut to each size."""
+    """Returns a function that adds the losses of vectors cut to each size."""
     loss = functools.partial(loss, **options)
     if not sizes:
         return loss
@@ -155,7 +155,7 @@ def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
 def _error_of_rows(
     teacher: tf.Tensor, vectors: tf.Tensor, temperature: float
 ) -> tf.Tensor:
-    """Returns the mean error over the vectors of each row, [B]."""
+    """Returns the mean squared error over the vectors of each row, [B]."""
     return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 

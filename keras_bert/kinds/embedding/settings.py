@@ -18,7 +18,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
     If a text is read in windows, `pooling` and `dense` make a vector from each
     window. The vector of the text is the mean or the maximum of the windows'
     vectors, as `window_pooling` says. With `normalize`, the vector of the text
-    is then scaled to the length 1.
+    is then scaled to norm 1.
 
     Attributes:
         pooling: How the vector of a text is made: mean or max of all its
@@ -26,7 +26,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
             pooler.
         dense: The layers after the pooling, each written as SIZE:ACTIVATION,
             such as 256:tanh or 512:gelu_erf,256:linear. Empty for no layer.
-        normalize: Whether to scale all vectors to the length 1.
+        normalize: Whether to scale all vectors to norm 1.
         similarity: The similarity of two vectors: cosine, or dot for their
             dot product. Training compares cosines.
         prompts: A JSON object that maps the names of roles to prompts, such as
@@ -85,8 +85,8 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
         sizes = [int(x) if x.strip().isdecimal() else 0 for x in parts]
         if 0 in sizes or len(set(sizes)) < len(sizes):
             raise InputError(
-                f"dimensions is {self.dimensions!r}, but must be different "
-                "whole numbers above 0, comma-separated, such as "
+                f"dimensions is {self.dimensions!r}, but must be distinct "
+                "whole numbers above 0, separated by commas, such as "
                 "384,256,128."
             )
         return tuple(sizes)

@@ -35,9 +35,9 @@ def missing_answer_metrics(
 
     These are exact match and F1 of the questions with an answer (`HasAns_`) and
     of the questions without one (`NoAns_`); the best values (`best_`) that any
-    null threshold gives; and this threshold. With a threshold, the answer to a
-    question is its text in `texts` if its null odds do not exceed the
-    threshold, and no answer otherwise.
+    null threshold gives; and the thresholds that give these values. With a
+    threshold, the answer to a question is its text in `texts` if its null odds
+    do not exceed the threshold, and no answer otherwise.
     """
     has_answer = np.array([bool(answers) for answers in gold])
     metrics = {}

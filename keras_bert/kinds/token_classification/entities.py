@@ -87,7 +87,7 @@ def find_entities(
 
 
 def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Returns a mapping from labels to their positions in an entity and types.
+    """Returns each label's position in an entity and its type, by label.
 
     The position is "B" if the label begins an entity, "E" if it ends one, "S"
     if it does both and "I" if it does neither. The prefixes B- and I- always

@@ -126,7 +126,8 @@ class TokenClassification(Kind):
             for label, (place, type_) in split_tags(spec.labels).items()
         }
         # The label id of a word's first part -> the label id of its later
-        # parts. E- and S- end an entity, so their later parts are ignored.
+        # parts. E- and S- end an entity, so the later parts of words with such
+        # labels are ignored.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {x: i for i, x in enumerate(tags) if x[:2] not in ("E-", "S-")}
         inside = [tag.replace("B-", "I-", 1) for tag in tags]

@@ -19,7 +19,7 @@ class WordStarts:
     With "simple", each token begins a word. With "first", a word begins at a
     BERT piece without ##, or at a piece of another tokenizer with the mark for
     a space. With "words", a word also begins at each punctuation mark and after
-    each punctuation mark; with a BERT tokenizer, "first" does so too.
+    each punctuation mark; with a BERT tokenizer, this is so with "first" too.
 
     Two words of a text count as one if a character of `inner_punctuation`,
     without spaces around it, is between them. With "simple", no words are
@@ -125,7 +125,7 @@ class Tokens:
         return cls(tokens.ids, begins_word, first_tokens, tokens)
 
     def of_text(self, word_starts: WordStarts) -> Self:
-        """Returns the tokens with words as a text would have them.
+        """Returns the tokens, divided into words as in a text.
 
         A word such as "U.S." may be several words in a text.
         """

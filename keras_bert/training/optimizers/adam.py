@@ -24,9 +24,10 @@ _STEP_DTYPE = "float32" if keras.backend.backend() == "jax" else "float64"
 class AdamWeightDecay(DecoupledDecayOptimizer):
     """Adam without bias correction, with decoupled weight decay.
 
-    Updates p by -learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate
-    * p), as `AdamWeightDecayOptimizer` of google-research/bert does. Biases
-    and layer norms are not decayed. For the arguments see
+    Adds -learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate * p) to
+    each variable p, as `AdamWeightDecayOptimizer` of google-research/bert does;
+    m and v are the running means of the gradient and of its square. Biases and
+    layer norms are not decayed. For the arguments see
     `DecoupledDecayOptimizer`.
 
     Example:
@@ -76,13 +77,13 @@ class AdamW(DecoupledDecayOptimizer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Lamb(DecoupledDecayOptimizer):
-    """LAMB, for batches of thousands: steps scale with the variable's norm.
+    """LAMB, for large batches: updates are proportional to a variable's norm.
 
     Algorithm 2 of You et al. (2019, arXiv 1904.00962), with bias correction:
     the direction u is m_hat / (sqrt(v_hat) + epsilon) + weight_decay_rate * p,
-    and p changes by `-learning_rate * |p| / |u| * u`. The ratio `|p| / |u|` is
-    1 if a norm is 0. Biases and layer norms have neither decay nor ratio. For
-    the arguments see `DecoupledDecayOptimizer`.
+    and the variable p changes by `-learning_rate * |p| / |u| * u`. The ratio
+    `|p| / |u|` is 1 if either norm is 0. Biases and layer norms have neither
+    decay nor ratio. For the arguments see `DecoupledDecayOptimizer`.
 
     Example:
         >>> optimizer = keras_bert.training.Lamb(0.01, weight_decay_rate=0.0)
@@ -121,24 +122,26 @@ class Lamb(DecoupledDecayOptimizer):
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then decay to 0 at the last step.
 
-    The rate decays as (1 - step / num_train_steps) ** power. The decay counts
+    After the warm-up, the rate is
+    `learning_rate * (1 - step / num_train_steps) ** power`. The decay counts
     from the first step, not from the end of the warm-up, so the rate drops a
-    little when the warm-up ends, as in google-research/bert. With stable steps,
-    the rate stays at its peak until they end, and the decay counts from there
-    (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
+    little when the warm-up ends, as in google-research/bert. With a
+    `stable_proportion`, the rate stays at its peak for this share of the steps,
+    and the decay counts from there (warm-up-stable-decay: Hu et al. 2024, arXiv
+    2404.06395, section 4).
 
     Args:
         learning_rate: The peak of the learning rate.
         num_train_steps: The step at which the rate is 0.
         num_warmup_steps: The number of steps until the rate is at its peak.
-        power: The power of the decay: 1 is linear; NVIDIA's recipe for LAMB
+        power: The exponent of the decay: 1 is linear; NVIDIA's recipe for LAMB
             uses 0.5.
         stable_proportion: The share of all steps, including the warm-up, that
             come before the decay.
         share_of_time: A variable with the share of the run's time that has
-            elapsed, if the run has a limit. The decay follows this share or the
-            share of the steps, whichever is larger (a budget of time: Izsak et
-            al. 2021, arXiv 2104.07705).
+            elapsed, if the run has a time limit. The decay follows this share
+            or the share of the steps, whichever is larger (Izsak et al. 2021,
+            arXiv 2104.07705).
 
     Example:
         >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)

@@ -17,7 +17,7 @@ from keras import ops
 from keras_bert.training.losses import Tensor
 
 Tensors = Sequence[Tensor]
-# New values of the first variables, and what an update returns to its caller.
+# What an update returns: new values of the first variables, and a result.
 Updated = tuple[Tensors, Tensor]
 
 
@@ -43,7 +43,7 @@ if _IS_TENSORFLOW:
 def sum_dense(gradients: Tensors) -> Tensors:
     """Returns dense gradients, summed over the replicas.
 
-    The gradient of an embedding may come as a list of rows, which is not dense.
+    The gradient of an embedding may be a list of rows, which is not dense.
     """
     if not _IS_TENSORFLOW:
         return gradients  # of the whole batch already, and dense
@@ -78,8 +78,8 @@ def run_update(
     """Calls `update` on variables, as one compiled loop if `is_compiled`.
 
     `update` returns new values of the first variables, which are assigned, and
-    a tensor, which is returned. All have the dtype of the variables; one of the
-    inputs has their shape, all other inputs are scalars.
+    a tensor, which is returned. All tensors have the dtype of the variables.
+    One of the inputs has the variables' shape; all other inputs are scalars.
     """
     if not _IS_TENSORFLOW:
         values = [ops.convert_to_tensor(v) for v in variables]
@@ -123,7 +123,7 @@ def _runner(
     signature = [tf.TensorSpec((), tf.resource)] * num_variables
     signature += [tf.TensorSpec(None, dtype)] * num_inputs
     # A trace within the trace of a step would keep the graph of the step, and
-    # so the weights of the network, as long as this cache lives.
+    # so the weights of the network, in memory as long as this cache lives.
     with tf.init_scope():
         return tf.function(
             run, signature, autograph=False, jit_compile=True

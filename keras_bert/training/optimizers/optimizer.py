@@ -43,12 +43,12 @@ class Slot:
 
 
 class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
-    """Keeps two moments per variable; decays weights independently of them.
+    """Keeps two moments per variable; weight decay does not use the moments.
 
     `apply` sums the gradients over the replicas before it clips them, so the
     update does not depend on how a batch is split. Keras clips the gradients of
-    each replica separately. If a row of an embedding occurs several times in
-    a batch, Keras clips it as several rows.
+    each replica separately. If a row of an embedding occurs several times in a
+    batch, Keras also computes the norm as if these were different rows.
 
     A subclass defines `update`.
 
@@ -63,8 +63,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         exclude_from_weight_decay: Regular expressions: a variable is not
             decayed if one of them is found in its path.
         global_clipnorm: The largest global norm of the gradients, or None.
-        learning_rate_factors: The factors of the learning rate by regular
-            expression, as in {"^layer_0/": 0.5, "bias": 2.0}. The first
+        learning_rate_factors: A mapping from regular expressions to factors of
+            the learning rate, as in {"^layer_0/": 0.5, "bias": 2.0}. The first
             expression that is found in the path of a variable counts.
         **kwargs: The `name`; all other options of a Keras optimizer must have
             their defaults.
@@ -101,7 +101,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.exclude_from_weight_decay(exclude_from_weight_decay)
 
     def exclude_from_weight_decay(self, var_names: Iterable[str]) -> None:
-        """Replaces the exclusions; call it before the optimizer is built.
+        """Replaces the exclusions; must be called before `build`.
 
         Unlike in Keras, the `var_names` can be anywhere in the path of a
         variable (`layer_0/output/bias`), not only in the last part.
@@ -151,8 +151,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             )
         slots = [slot for slot, grad in pairs if grad is not None]
         grads = [grad for grad in grads if grad is not None]
-        # As in the reference, the gradient of an embedding becomes dense: its
-        # moments decay for every row at every step.
+        # As in the reference, the gradient of an embedding becomes dense: the
+        # moments of every row decay at every step.
         grads = backend.sum_dense(grads)
         scale = self.clip_scale(grads) if self.global_clipnorm else 1.0
         learning_rate = self.learning_rate
@@ -198,8 +198,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
 
         It is NaN if a gradient is not finite.
         """
-        # Only the factor is computed here, and the update multiplies: a product
-        # here would read and write all gradients an additional time.
+        # Only the factor is computed here; the update multiplies the gradients
+        # by it. A product here would read and write all gradients once more.
         halves = [backend.half_square_sum(g) for g in grads]
         norm = ops.sqrt(2.0 * ops.sum(ops.stack(halves)))
         scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)

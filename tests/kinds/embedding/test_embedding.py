@@ -174,7 +174,7 @@ def test_a_negative_as_near_as_the_positive_is_an_error(build):
         ([{"anchor": "a", "negative": "b"}], "1 has no field 'positive', only"),
         (
             [{"text": "a"}],
-            "Example 1 has no field 'anchor', only text; of the text_fields",
+            "Example 1 has no field 'anchor', only text; a row may leave out",
         ),
         (
             [TRIPLETS[0], SCORED[0]],
@@ -248,11 +248,11 @@ def test_a_loss_that_does_not_fit_is_refused(build, loss, rows, message):
         ({"loss": "mse"}, "loss is 'mse', but must be one of"),
         ({"scale": 0.0}, "scale is 0.0, but must be above 0"),
         ({"margin": -1.0}, "margin is -1.0, but must be above 0"),
-        ({"dimensions": "12,x"}, "dimensions is '12,x', but must be different"),
-        ({"dimensions": "12,"}, "must be different whole numbers"),
-        ({"dimensions": "0,5"}, "must be different whole numbers"),
+        ({"dimensions": "12,x"}, "dimensions is '12,x', but must be distinct"),
+        ({"dimensions": "12,"}, "must be distinct whole numbers"),
+        ({"dimensions": "0,5"}, "must be distinct whole numbers"),
         ({"dimensions": "5", "loss": "vector"}, "leave dimensions out"),
-        ({"dimensions": "5,5"}, "must be different whole numbers"),
+        ({"dimensions": "5,5"}, "must be distinct whole numbers"),
         ({"dimensions": "13"}, "'13', but the network's vectors have 12 num"),
     ],
 )
