@@ -35,7 +35,7 @@ def save_pretrained(
 ) -> None:
     """Writes a network of `keras_bert.models` as a new checkpoint folder.
 
-    The config follows from the layers of the network. With `text_fields`, the
+    The config is derived from the network's layers. With `text_fields`, the
     folder also says what the network is for, and `load_finetuned` loads it to
     answer: a network of `build_classifier` chooses one label for each text.
 

@@ -115,7 +115,7 @@ class Classification(TextKind):
         if "pooling" in given:
             return {}
         checkpoint = Checkpoint.of(checkpoint)
-        # These heads do not count: a classifier without a pooler reads the
+        # The heads of a classifier do not count: without a pooler, it reads the
         # mean.
         heads = checkpoint.heads - {CLASSIFIER.path, LABEL_THRESHOLDS.path}
         if "pooler" in heads or (heads and bert_config.family != "bert"):

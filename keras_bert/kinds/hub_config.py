@@ -56,7 +56,7 @@ class HubConfig:
     def max_seq_length(
         self, bert_config: BertConfig, task: str = "sequence-classification"
     ) -> Any:
-        """Returns the length of the longest sequence that the model takes.
+        """Returns the maximum sequence length of the model, in tokens.
 
         `task` is sentence-transformers' name for the network's task.
         """

@@ -53,8 +53,9 @@ def call_in_pieces(
 
     Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
     as it is in the graph of a SavedModel. Each call gets examples of similar
-    length, so that a short example is not padded to the longest. The outputs
-    are [N, ...]; outputs per token are 0 beyond the longest example of a call.
+    length, so that a short example is not padded to the length of the longest
+    example. The outputs are [N, ...]; outputs per token are 0 beyond the
+    longest example of a call.
     """
     if isinstance(model, keras.Model):
         require_tensorflow()

@@ -43,7 +43,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
     if name == "multi_worker_mirrored":
         seconds = config.worker_timeout_seconds
         logging.info(f"Waiting at most {seconds} seconds for other workers")
-        # TensorFlow waits without letting Python run, and it ignores SIGTERM.
+        # While TensorFlow waits, no Python code runs, and SIGTERM is ignored.
         signal.alarm(seconds)
         try:
             return tf.distribute.MultiWorkerMirroredStrategy()
@@ -72,9 +72,9 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
 def _mirrored() -> tf.distribute.MirroredStrategy:
     """Returns the one mirrored strategy of the process.
 
-    A second strategy would number its sums from the same start, and TensorFlow
-    2.21 would take these sums for sums of the first strategy. It raises an
-    error if their shapes differ.
+    A second strategy would give its sums the same numbers as the first, and
+    TensorFlow 2.21 would treat two sums with the same number as one sum. It
+    raises an error if the shapes of the two sums differ.
     """
     list_devices = tf.config.list_logical_devices
     devices = list_devices("GPU") or list_devices("CPU")
@@ -237,7 +237,7 @@ def _divided(dataset: tf.data.Dataset, num_parts: int) -> tf.data.Dataset:
 def without_tuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Returns the dataset without tuning at run time.
 
-    For a map with `AUTOTUNE`, tuning finds nothing faster than all cores.
+    For a map with `AUTOTUNE`, tuning finds nothing faster than using all cores.
     Deleting a tuned iterator sometimes hangs for up to a minute (TensorFlow
     2.21).
     """

@@ -221,8 +221,8 @@ class _Run:
     def _begins_with_evaluation(self) -> bool:
         """Returns whether the run begins with an evaluation.
 
-        It does so if the evaluation after the last step was interrupted or, at
-        step 0, if the setup says so.
+        The run does so if the evaluation after the last step was interrupted
+        or, at step 0, if the setup has `evaluates_first`.
         """
         if not (self.setup.held_out_batches or self.setup.selection):
             return False

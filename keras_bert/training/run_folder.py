@@ -105,7 +105,7 @@ class RunFolder:
             if best.is_dir():
                 self.fingerprint.check_is_that_of(best, self.path)
                 remove(best)
-            # Results of an earlier run could be taken for results of this run.
+            # Results of an earlier run could be mistaken for this run's.
             for name in ("eval_results.json", "predictions.jsonl"):
                 remove(self.path / name)
         return None

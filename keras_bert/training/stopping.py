@@ -1,4 +1,4 @@
-"""When a run or an interval ends: by steps, time, patience or SIGTERM."""
+"""Rules for the end of a run or an interval: steps, time, patience, SIGTERM."""
 
 import contextlib
 import dataclasses
@@ -44,7 +44,10 @@ class StoppingRules:
         self._begin = time.monotonic() - 60 * minutes_before
 
     def run_is_over(self, step: int) -> bool:
-        """Returns whether no step follows; all workers must call this."""
+        """Returns whether the run ends after a step.
+
+        All workers must call this method.
+        """
         is_early = bool(self._early_end(step))
         return step >= self.setup.num_train_steps or bool(
             value_of_chief(self.folder.strategy, int(is_early))

@@ -1,8 +1,8 @@
 """Reads and writes the modules of a sentence-transformers folder.
 
 `modules.json` lists the modules that turn a text into its vector, and the
-folder of each. `sentence_bert_config.json`, beside the weights, may hold the
-length of the longest sequence. `1_Pooling/config.json` holds the pooling,
+folder of each module. `sentence_bert_config.json`, beside the weights, may
+hold the maximum sequence length. `1_Pooling/config.json` holds the pooling,
 `2_Dense` may hold a layer after the pooling, and
 `config_sentence_transformers.json` holds the prompts and the similarity.
 """

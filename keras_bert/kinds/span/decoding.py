@@ -15,7 +15,7 @@ from keras_bert.kinds.span.windows import SPACES, Windows
 
 # A Python float would be float32 in a graph.
 _IMPOSSIBLE = np.float64("-inf")
-# Several columns with a value for each of the same items, all [B, (items)].
+# Several columns [B, (items)]: each has one value for each item.
 Columns = list[tf.RaggedTensor]
 # A run of white space in an answer becomes one space.
 _SPACES = f"[{SPACES}]+"

@@ -16,10 +16,11 @@ from keras_bert.text.windows import lay_out_windows
 class WordStarts:
     """Finds the tokens that begin a word, by the setting `entity_grouping`.
 
-    With "simple", each token begins a word. With "first", a word begins at a
-    BERT piece without ##, or at a piece of another tokenizer with the mark for
-    a space. With "words", a word also begins at each punctuation mark and after
-    each punctuation mark; with a BERT tokenizer, this is so with "first" too.
+    With "simple", each token begins a word. With "first" and a BERT tokenizer,
+    a word begins at each piece without ##; with "first" and another tokenizer,
+    at each piece that has the mark for a space. With "words", a word also
+    begins at and after each punctuation mark; with a BERT tokenizer, "first"
+    has the same effect.
 
     Two words of a text count as one if a character of `inner_punctuation`,
     without spaces around it, is between them. With "simple", no words are
