@@ -67,8 +67,8 @@ class TrainConfig(DeviceConfig):
             of the run's steps that are done. NVIDIA's recipe for LAMB uses 0.5.
         stable_proportion: The share of the run's steps that come before the
             decay begins. From the warm-up until then, the rate stays at its
-            peak (warm-up-stable-decay, arXiv 2404.06395). The share in
-            decay_power is then the share of the remaining steps.
+            peak (warm-up-stable-decay, arXiv 2404.06395), and the share in
+            decay_power counts from the beginning of the decay.
         max_train_time: The number of minutes after which no further step
             begins; only the last evaluation follows. The learning rate falls to
             0 by then. The time of earlier evaluations and of interrupted
