@@ -36,6 +36,7 @@ from keras_bert.kinds.spec import (
     spec_to_json,
 )
 from keras_bert.text.tokenizer_files import hub_files
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import TokenizerBase
 
 FORMATS = (
@@ -74,7 +75,8 @@ def convert_checkpoint(
         output_dir: A new folder; it appears when it is complete.
         to: The new format:
 
-            - "google_tf1": bert_model.ckpt, bert_config.json and vocab.txt.
+            - "google_tf1": bert_model.ckpt, bert_config.json, vocab.txt, and a
+              tokenizer_config.json that only this package reads.
             - "huggingface": model.safetensors, config.json, vocab.txt,
               tokenizer.json and tokenizer_config.json.
             - "keras": model.safetensors (with this package's weight paths),
@@ -212,7 +214,9 @@ def _tokenizer_files(
                 "added tokens, such as %s.",
                 settings.added_tokens[0].content,
             )
-        texts = {"vocab.txt": "\n".join(tokenizer.vocab) + "\n"}
+        _warn_of_lost_tokenization(settings)
+        texts = tokenizer.sidecars(length)
+        texts["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
     elif to in ("huggingface", "sentence_transformers"):
         texts = hub_files(tokenizer, length)
     else:
@@ -221,6 +225,30 @@ def _tokenizer_files(
     if vocab_file.suffix == ".txt" and tokenizer.vocab == tokenizer.pieces:
         texts["vocab.txt"] = vocab_file.read_bytes().decode()
     return texts
+
+
+def _warn_of_lost_tokenization(settings: TokenizerSettings) -> None:
+    """Logs how google-research/bert will split texts differently."""
+    if not settings.do_lower_case:
+        logging.warning(
+            "The model is cased; pass --do_lower_case=false to "
+            "google-research/bert."
+        )
+    googles = TokenizerSettings(do_lower_case=settings.do_lower_case)
+    for name in (
+        "strips_accents",
+        "tokenize_chinese_chars",
+        "truncation_side",
+        "special_tokens",
+    ):
+        value = getattr(settings, name)
+        if value != getattr(googles, name):
+            logging.warning(
+                "google-research/bert ignores %s=%s of the tokenizer, so it "
+                "will make other ids from some texts.",
+                name,
+                value,
+            )
 
 
 def _task_beside(

@@ -208,7 +208,9 @@ def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:
         for merge in model["merges"]:
             left, right = merge.split(" ") if isinstance(merge, str) else merge
             pair = json.vocab[left], json.vocab[right]
-            merges.setdefault(pair, json.vocab[left + right])
+            # If a pair occurs twice, its last rank counts, as in `tokenizers`.
+            merges.pop(pair, None)
+            merges[pair] = json.vocab[left + right]
     words = {
         bytes(map(names.__getitem__, x)): i
         for x, i in pieces.items()

@@ -414,6 +414,20 @@ def test_word_pieces():
     assert WordPiece(pieces, 0, 4)(words).ids.to_list() == expected
 
 
+def test_the_last_rank_of_a_merge_counts(small_roberta, tmp_path):
+    values = copy.deepcopy(small_roberta)
+    merges = [["a", "b"], ["b", "c"], ["a", "b"]]
+    ids = values["model"]["vocab"]
+    for merge in merges:
+        ids.setdefault("".join(merge), len(ids))
+    values["model"]["merges"] = merges
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps(values))
+    tokenizer = load_tokenizer(vocab_file=file)
+    assert tokenizer(["abc"]).to_list() == [[ids["a"], ids["bc"]]]
+    _check_against(Tokenizer.from_file(str(file)), tokenizer, ["abc", "ab"])
+
+
 def test_vocab_json_without_merges(golden, tmp_path):
     shutil.copy(golden[0] / "roberta/vocab.json", tmp_path)
     with pytest.raises(FileNotFoundError, match="has no merges.txt beside it"):

@@ -239,6 +239,8 @@ def _short_lines(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if not isinstance(line, str):
             raise InputError(f"A line of the text is {line!r}; give strings.")
+        # The lines of an open file end with a line break.
+        line = line.rstrip("\r\n")
         if len(line) <= size:
             yield line
         else:

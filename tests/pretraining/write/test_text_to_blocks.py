@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 
 import numpy as np
@@ -143,6 +144,8 @@ def test_documents_are_between_blank_lines():
     (block,) = cut_blocks(lines)
     assert block.documents == ["one\ntwo", "three\n\nfour", "five"]
     assert list(cut_blocks(["", " "])) == []
+    (block,) = cut_blocks(io.StringIO("one\ntwo\n\nthree\r\nfour\n"))
+    assert block.documents == ["one\ntwo", "three\nfour"]
 
 
 @pytest.mark.parametrize("seed", range(5))
