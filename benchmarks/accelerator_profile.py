@@ -17,24 +17,28 @@ from comparison.measure import environment_variables
 from comparison.turns import ContestantError, Process
 from works.accelerator import pretraining_case
 
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Gets the files.")
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "A folder for the files.")
 _MODEL = flags.DEFINE_enum(
     "model",
     "bert_base_uncased",
     sorted(file.stem for file in (ROOT / "configs" / "models").glob("*.json")),
     "The network.",
 )
-_SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
-_BATCH_SIZE = flags.DEFINE_integer("batch_size", 256, "Sequences of a batch.")
+_SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens per sequence.")
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 256, "Sequences per batch.")
 _VARIANTS = flags.DEFINE_list(
-    "variants", [], "Those of `contestants/accelerator/variants.py`."
+    "variants", [], "Variants from `contestants/accelerator/variants.py`."
 )
-_BACKEND = flags.DEFINE_string("backend", "inductor", "That of torch.compile.")
-_ENVIRONMENTS = flags.DEFINE_list("environments", ["jax", "torch"], "Whose.")
+_BACKEND = flags.DEFINE_string(
+    "backend", "inductor", "The backend of torch.compile."
+)
+_ENVIRONMENTS = flags.DEFINE_list(
+    "environments", ["jax", "torch"], "The environments to profile."
+)
 _PYTHONS = flags.DEFINE_list(
     "pythons",
     [],
-    "Interpreters to use instead of building, such as torch=/env/bin/python.",
+    "Existing interpreters by environment, such as torch=/env/bin/python.",
 )
 _FILES = {
     "jax": "accelerator/profile/keras_bert.py",

@@ -26,26 +26,28 @@ from comparison.work import Setup
 from works import preparations, works
 
 _ONLY = flags.DEFINE_list(
-    "only", [], "The works whose names begin like this; all by default."
+    "only", [], "Prefixes of the names of works to run; by default, all works."
 )
 _QUICK = flags.DEFINE_bool(
-    "quick", False, "Only show that it works: tiny model, few rounds."
+    "quick", False, "Only check that everything runs: tiny model, few rounds."
 )
 _ENVIRONMENTS = flags.DEFINE_list(
     "environments",
     ["keras_bert", *known_environments()],
-    "Leave out the contestants of all other environments.",
+    "The environments whose contestants take part.",
 )
 _PYTHONS = flags.DEFINE_list(
     "pythons",
     [],
-    "Interpreters to use instead of building, such as torch=/env/bin/python.",
+    "Existing interpreters by environment, such as torch=/env/bin/python.",
 )
 _SHARED = flags.DEFINE_string(
     "shared", os.environ.get("KERAS_BERT_SHARED"), "The folder of real data."
 )
 _OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", None, "By default benchmarks/results; .bench/quick if quick."
+    "output_dir",
+    None,
+    "By default benchmarks/results, or .bench/quick with --quick.",
 )
 
 

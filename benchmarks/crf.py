@@ -32,12 +32,18 @@ _CHECKPOINT = flags.DEFINE_string(
     "checkpoint", None, "Pre-trained weights.", required=True
 )
 _NUM_ROWS = flags.DEFINE_integer("num_rows", 800, "Sentences to train on.")
-_NUM_EVAL_ROWS = flags.DEFINE_integer("num_eval_rows", 800, "And to evaluate.")
-_NUM_EPOCHS = flags.DEFINE_integer("num_train_epochs", 4, "Passes.")
+_NUM_EVAL_ROWS = flags.DEFINE_integer(
+    "num_eval_rows", 800, "Sentences to evaluate."
+)
+_NUM_EPOCHS = flags.DEFINE_integer("num_train_epochs", 4, "Epochs.")
 _BATCH_SIZE = flags.DEFINE_integer("train_batch_size", 16, "Rows in a batch.")
-_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-4, "The peak.")
+_LEARNING_RATE = flags.DEFINE_float(
+    "learning_rate", 1e-4, "The peak learning rate."
+)
 _HEAD_LEARNING_RATE = flags.DEFINE_float(
-    "head_learning_rate", 2e-3, "That of the output layer and the CRF."
+    "head_learning_rate",
+    2e-3,
+    "The learning rate of the output layer and the CRF.",
 )
 _SEEDS = flags.DEFINE_list("seeds", ["1", "2", "3"], "Seeds.")
 _OUTPUT = flags.DEFINE_string("output", None, "A file for the table.")

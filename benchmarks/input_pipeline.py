@@ -2,8 +2,8 @@ r"""Measures the input pipeline of pre-training alone, without a model.
 
 Prints a row for one worker that reads all rows of each batch, and a row for
 each of several workers that read only a share of the rows. The bytes are the
-bytes that the process asked the system for. The last lines compare this speed
-with the speed at which accelerators train.
+bytes that the process asked the system for. The last lines compare the reading
+speed with the speed at which accelerators train.
 
     python benchmarks/input_pipeline.py --input_file='train*.tfrecord'
 
@@ -30,17 +30,27 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.distribution import BatchShard, without_tuning
 
 INPUT_FILE = flags.DEFINE_string("input_file", None, "Pre-training records.")
-VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "To draw masks.")
-BATCH_SIZE = flags.DEFINE_integer("train_batch_size", 256, "Of all workers.")
-SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "As in the records.")
+VOCAB_FILE = flags.DEFINE_string(
+    "vocab_file", None, "The vocabulary, to draw masks."
+)
+BATCH_SIZE = flags.DEFINE_integer(
+    "train_batch_size", 256, "Records per batch of all workers."
+)
+SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length", 128, "The value in the records."
+)
 PREDICTIONS = flags.DEFINE_integer(
-    "max_predictions_per_seq", 20, "As in the records."
+    "max_predictions_per_seq", 20, "The value in the records."
 )
-NUM_WORKERS = flags.DEFINE_integer("num_workers", 4, "In the second part.")
+NUM_WORKERS = flags.DEFINE_integer(
+    "num_workers", 4, "The workers that share the rows."
+)
 FIRST_STEPS = flags.DEFINE_list(
-    "first_steps", ["0", "10000", "1000000"], "Where runs start."
+    "first_steps", ["0", "10000", "1000000"], "The steps at which runs start."
 )
-SECONDS = flags.DEFINE_integer("seconds", 20, "For each row.")
+SECONDS = flags.DEFINE_integer(
+    "seconds", 20, "Seconds for each row of the table."
+)
 
 # Model FLOPs per second for training BERT-base, at an assumed utilization.
 ACCELERATORS = {

@@ -31,11 +31,15 @@ from keras_bert.training.optimizers.adam import AdamWeightDecay
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Records with masks.")
 _MODEL = flags.DEFINE_string("model", "bert_tiny", "The model.")
 _BATCH_SIZE = flags.DEFINE_integer("train_batch_size", 64, "Examples per step.")
-_SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "As in the records.")
-_PREDICTIONS = flags.DEFINE_integer(
-    "max_predictions_per_seq", 20, "As in the records."
+_SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length", 128, "The value in the records."
 )
-_ROUNDS = flags.DEFINE_integer("rounds", 30, "Timed steps per kind.")
+_PREDICTIONS = flags.DEFINE_integer(
+    "max_predictions_per_seq", 20, "The value in the records."
+)
+_ROUNDS = flags.DEFINE_integer(
+    "rounds", 30, "Timed steps with packing, and without packing."
+)
 
 
 def main(_):

@@ -47,7 +47,7 @@ _PEER_PYTHON = flags.DEFINE_string(
     "peer_python", None, "Python with sentence-transformers."
 )
 _TASK = flags.DEFINE_string(
-    "task", None, "As in run_finetuning.py.", required=True
+    "task", None, "A task, as in run_finetuning.py.", required=True
 )
 _DATA_DIR = flags.DEFINE_string(
     "data_dir", None, "The folder of the data.", required=True
@@ -56,13 +56,19 @@ _INIT_CHECKPOINT = flags.DEFINE_string(
     "checkpoint", None, "Weights.", required=True
 )
 _PEER_CHECKPOINT = flags.DEFINE_string(
-    "peer_checkpoint", None, "Other weights for sentence-transformers."
+    "peer_checkpoint",
+    None,
+    "Weights for sentence-transformers, if not those of --checkpoint.",
 )
-_LEARNING_RATE = flags.DEFINE_float("learning_rate", 2e-5, "The peak.")
+_LEARNING_RATE = flags.DEFINE_float(
+    "learning_rate", 2e-5, "The peak learning rate."
+)
 _BATCH_SIZE = flags.DEFINE_integer("train_batch_size", 64, "Rows in a batch.")
-_NUM_EPOCHS = flags.DEFINE_integer("num_train_epochs", 1, "Passes.")
+_NUM_EPOCHS = flags.DEFINE_integer("num_train_epochs", 1, "Epochs.")
 _SEEDS = flags.DEFINE_list("seeds", ["1"], "Seeds, with commas between.")
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Keeps the models.")
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", None, "A folder for the models."
+)
 
 
 def main(_):

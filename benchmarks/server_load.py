@@ -8,7 +8,7 @@ r"""Puts load on keras-bert serve with each engine, and on peers' servers.
 Our server runs LiteRT, ONNX Runtime and OpenVINO exports as if TensorFlow were
 not installed. A peer must answer OpenAI's POST /v1/embeddings. Each client
 sends a text, waits for the answer and sends the next text, over one connection.
-Of the mixed texts, every fourth is long, and cut to 300, 600 or 1,200
+One in four of the mixed texts is long; it is cut to 300, 600 or 1,200
 characters.
 
 Prints a row for each number of clients: the texts per second, the milliseconds
@@ -53,7 +53,9 @@ def main():
     )
     parser.add_argument("--model", required=True, help="a checkpoint")
     parser.add_argument("--short", required=True, help="TSV with a header")
-    parser.add_argument("--long", required=True, help="JSON lines with text")
+    parser.add_argument(
+        "--long", required=True, help="JSON lines with a key text"
+    )
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 128])
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--peer", action="append", default=[])

@@ -31,8 +31,8 @@ SENTENCES = (
     "a vocabulary is learned from these words .",
     "every line of the file has one sentence .",
 )
-# {new} is a path that no run has written to. {name of a script} is the path
-# that this script wrote to last.
+# {new} is a path to which no run has written. A name of a script in braces is
+# the path to which that script wrote last.
 COMMANDS = {
     "build_vocab": "--input_file={folder}/text.txt --output_file={new}",
     "create_pretraining_data": "--input_file={folder}/text.txt "

@@ -31,9 +31,14 @@ from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.steps import CountWork, Steps
 
 _CHIPS = flags.DEFINE_multi_enum(
-    "chips", ["v5e"], sorted(compiler.CHIPS), "For each, a row for each step."
+    "chips",
+    ["v5e"],
+    sorted(compiler.CHIPS),
+    "The kinds of chips; the table has a row for each chip and step.",
 )
-_ONLY = flags.DEFINE_string("only", "", "Steps whose names begin like this.")
+_ONLY = flags.DEFINE_string(
+    "only", "", "A prefix of the names of the steps to compile."
+)
 
 
 # The programs other than training steps, and their names in titles.

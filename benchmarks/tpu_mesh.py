@@ -33,19 +33,23 @@ _MODELS = flags.DEFINE_multi_enum(
     "models",
     ["bert_tiny"],
     sorted(file.stem for file in (ROOT / "configs" / "models").glob("*.json")),
-    "For each, a row for each chip.",
+    "The models; the table has a row for each model and chip.",
 )
 _CHIPS = flags.DEFINE_multi_enum(
-    "chips", ["v5e"], sorted(compiler.CHIPS), "For each, a row."
+    "chips", ["v5e"], sorted(compiler.CHIPS), "The kinds of chips."
 )
-_BATCH_SIZE = flags.DEFINE_integer("batch_size", 128, "Of the four chips.")
+_BATCH_SIZE = flags.DEFINE_integer(
+    "batch_size", 128, "Sequences per step on all four chips; a multiple of 4."
+)
 flags.register_validator(
-    "batch_size", lambda size: size > 0 and size % 4 == 0, "A multiple of 4."
+    "batch_size",
+    lambda size: size > 0 and size % 4 == 0,
+    "--batch_size must be a multiple of 4.",
 )
 _MODEL_PARALLEL = flags.DEFINE_boolean(
     "model_parallel", False, "Whether two chips share each matrix."
 )
-_SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
+_SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens per sequence.")
 
 
 # By the path of a variable, the axes that are split over two chips: attention

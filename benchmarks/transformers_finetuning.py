@@ -49,7 +49,7 @@ _PEER_PYTHON = flags.DEFINE_string(
     "peer_python", None, "Python with torch and transformers."
 )
 _TASK = flags.DEFINE_string(
-    "task", None, "As in run_finetuning.py.", required=True
+    "task", None, "A task, as in run_finetuning.py.", required=True
 )
 _DATA_DIR = flags.DEFINE_string(
     "data_dir", None, "The folder of the data.", required=True
@@ -60,7 +60,7 @@ _INIT_CHECKPOINT = flags.DEFINE_string(
 _NUM_SEEDS = flags.DEFINE_integer("num_seeds", 1, "The number of seeds.")
 _DROPOUT = flags.DEFINE_bool("dropout", True, "Whether to use dropout.")
 _MAX_STEPS = flags.DEFINE_integer(
-    "max_steps", 0, "The last step; 0: all steps."
+    "max_steps", 0, "The number of steps; 0 for all steps."
 )
 # TensorFlow and torch build graphs and fill caches in these steps.
 _NUM_UNTIMED_STEPS = 20

@@ -1,7 +1,7 @@
 """The measured seconds of all works in a file, and their ratios.
 
-Each work is stored with the machine and the versions of its own run, so parts
-can be measured again alone.
+Each work is stored with the machine and the versions of its own run, so one
+work can be measured again without the others.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Process:
         name: The name of the contestant.
         versions: The versions of the contestant's packages.
         peak_memory: The largest memory up to the last answer, in bytes.
-        cpu_seconds: The seconds of all threads up to the last answer.
+        cpu_seconds: The CPU seconds of all threads up to the last answer.
     """
 
     def __init__(

@@ -97,8 +97,8 @@ def _answer(prepared, request):
 def _usage():
     """Returns the memory and the time that the process has used up to now.
 
-    The memory is the largest of the process, in bytes, with the code of its
-    libraries.
+    The memory is the peak memory of the process, in bytes, including the code
+    of its libraries.
     """
     unit = 1 if sys.platform == "darwin" else 1024
     usage = resource.getrusage(resource.RUSAGE_SELF)

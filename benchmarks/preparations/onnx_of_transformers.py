@@ -1,4 +1,4 @@
-"""Writes transformers' BertModel as .onnx files, as its users would.
+"""Writes transformers' BertModel as .onnx files, as a user would.
 
     python onnx_of_transformers.py CHECKPOINT FOLDER
 

@@ -1,4 +1,4 @@
-"""Checkpoints that contain LoRA adapters and heads, and name their base model.
+"""LoRA checkpoints: adapters and heads, with the path of their base model.
 
 The file `adapters.json` beside the weights contains the path of the base model
 and a fingerprint of its encoder. If you move the base model, edit the path in
@@ -89,10 +89,11 @@ def has_adapters(paths: Iterable[str]) -> bool:
 
 
 def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
-    """Returns the arrays of the base model with the adapters merged in.
+    """Returns the base model's arrays, with adapters merged in and other heads.
 
-    `arrays` are the adapters and heads in `file`. Raises InputError if the base
-    model is missing, or has changed since the adapters were trained.
+    `arrays` are the adapters and heads in `file`; the heads replace the base
+    model's heads. Raises InputError if the base model is missing, or has
+    changed since the adapters were trained.
     """
     base = BaseModel.beside(file)
     try:
@@ -136,8 +137,9 @@ def _fingerprint(file: Path) -> str:
     arrays = read_file(file)
     before = ""
     if has_adapters(arrays):
-        # The merged weights are not hashed, because the products of the
-        # adapters' matrices differ slightly between processors.
+        # The adapters and the base model's fingerprint are hashed, not the
+        # merged weights, because the products of the adapters' matrices differ
+        # slightly between processors.
         base = BaseModel.beside(file)
         before = base.base_fingerprint + str(base.lora_alpha)
     return hash_arrays(arrays, without_heads(arrays, heads_of(arrays)), before)

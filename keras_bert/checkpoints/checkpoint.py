@@ -28,11 +28,12 @@ from keras_bert.text.tokenizer_files import vocab_in
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that exists.
+    """A checkpoint whose file was found.
 
     Attributes:
         place: The path, URL or name that the user gave.
-        file: The file with the weights, or the prefix of TensorFlow's files.
+        file: The file with the weights, or the prefix of a TensorFlow
+            checkpoint's files.
     """
 
     place: str | Path
@@ -82,9 +83,9 @@ class Checkpoint:
         """The config, from the `.keras` file or from a file beside the weights.
 
         If there is both a `bert_config.json` and a `config.json`, the file that
-        belongs to the format of the weights is read; the log warns if the other
-        file differs. If the weights have Hugging Face's names, "gelu" means the
-        erf form in both files.
+        belongs to the format of the weights is read; the log warns if the two
+        files differ. If the weights have Hugging Face's names, "gelu" means the
+        erf form in either file.
 
         Raises FileNotFoundError if there is no config.
         """
@@ -143,7 +144,7 @@ class Checkpoint:
 
     @functools.cached_property
     def heads(self) -> set[str]:
-        """The heads that a model can load; an untied masked LM is not one."""
+        """The heads that a model can load: all except an untied masked LM."""
         is_untied = has_untied_decoder(self.arrays)
         return heads_of(self.arrays) - ({"masked_lm"} if is_untied else set())
 
@@ -154,7 +155,7 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """The text of task.json, as {"task.json": text}; empty without it.
+        """The task, as {"task.json": the file's text}; empty without this file.
 
         A checkpoint with a task.json is a fine-tuned model. Raises InputError
         if the file is damaged.
@@ -168,9 +169,9 @@ class Checkpoint:
     def longest_sequence(
         self, bert_config: BertConfig, most: int | None = None
     ) -> int:
-        """Returns the length of the longest sequence, in tokens.
+        """Returns the maximum sequence length, in tokens.
 
-        The length is the smallest of the tokenizer's limit, the network's limit
+        The result is the smallest of the tokenizer's limit, the network's limit
         and `most`. Raises InputError if the tokenizer's `model_max_length` is
         not a number.
         """

@@ -1,4 +1,4 @@
-"""Tensors keyed by a family's names in transformers <-> by BERT's names."""
+"""Tensors keyed by a family's transformers names <-> keyed by BERT's names."""
 
 from collections.abc import Collection
 from types import ModuleType
@@ -54,8 +54,9 @@ def to_bert_names(
     """Returns a family's tensors, keyed by BERT's names; splits joined tensors.
 
     Names that are not in the family's table stay as they are. The encoder's
-    pooler is left out if a layer of the head replaces it. `source` is the file,
-    for messages. `architectures` are BERT classes, such as "BertForMaskedLM".
+    pooler is left out if a layer of the head replaces the pooler. `source` is
+    the file, for messages. `architectures` are BERT classes, such as
+    "BertForMaskedLM".
 
     Raises InputError if two tensors get the same name.
     """
@@ -69,8 +70,8 @@ def to_bert_names(
     made = {of_head.get(name.rpartition(".")[0]) for name in stored}
     if unused and "pooler.dense" in made:
         logging.info(
-            "%s has %s, which its output layer does not read; they are left "
-            "out.",
+            "In %s, the output layer does not read %s, so these weights are "
+            "left out.",
             source,
             " and ".join(unused),
         )
@@ -98,11 +99,12 @@ def to_bert_names(
 def from_bert_names(
     arrays: Arrays, family: str, architecture: str
 ) -> tuple[Arrays, str]:
-    """Returns tensors, keyed by a family's names, and the family's class name.
+    """Returns tensors keyed by a family's names, and the family's class.
 
-    `arrays` are keyed by BERT's names. `architecture` is a BERT class, such as
-    "BertForMaskedLM". Raises InputError if transformers has no such class for
-    the family.
+    `arrays` are the tensors, keyed by BERT's names. `architecture` is a BERT
+    class, such as "BertForMaskedLM"; the returned class is its counterpart in
+    the family, such as "RobertaForMaskedLM". Raises InputError if transformers
+    has no such class for the family.
     """
     head, table = architecture.partition("For")[2], _TABLES[family]
     _check_has_class(family, head)

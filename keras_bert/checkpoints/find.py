@@ -25,7 +25,7 @@ SCHEME = "hf://"
 # The first of these that a repository contains is downloaded.
 _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
 # The other files to download. sentence-transformers keeps the files of a module
-# in a folder, such as 2_Dense. Before 2021, even the network had a folder.
+# in a folder, such as 2_Dense. Before 2021, this included the network's files.
 _BESIDE = (
     *"*config*.json modules.json task.json tokenizer.json vocab.txt".split(),
     *"merges.txt sentencepiece.bpe.model vocab.json".split(),
@@ -39,8 +39,9 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def find_weights(checkpoint: str | Path) -> Path:
-    """Returns the file with the weights, or the prefix of TensorFlow's files.
+    """Returns the file with the weights of a checkpoint.
 
+    For a TensorFlow checkpoint, returns the prefix of the checkpoint's files.
     Raises FileNotFoundError if there is no checkpoint.
     """
     if checkpoint is None:
@@ -151,10 +152,10 @@ def download(url: str) -> Path:
 
 
 def shipped_folder(checkpoint: str | Path) -> Path | None:
-    """Returns the folder of an installed model, such as "mini_en", or None.
+    """Returns the folder of the installed model with a name such as "mini_en".
 
-    A file or folder of this name in the working directory takes precedence:
-    the result is then None.
+    Returns None if no such model is installed. Also returns None if the working
+    directory contains a file or folder with the name, which takes precedence.
     """
     name = str(checkpoint)
     if not name.isidentifier() or Path(name).exists():
@@ -168,7 +169,8 @@ def shipped_folder(checkpoint: str | Path) -> Path | None:
 def local_weights(file: Path) -> Path:
     """Returns the local path of a file from `find_weights`.
 
-    If the file is remote, the path is that of a copy.
+    If the file is on a store, the file is copied first, and the path of the
+    copy is returned.
     """
     if file.is_file():
         names = {file.name, *(part.name for part in shards(file))}
@@ -178,7 +180,7 @@ def local_weights(file: Path) -> Path:
 
 
 def shards(file: Path) -> list[Path]:
-    """Returns the files that an `.index.json` lists; else [file]."""
+    """Returns the files that an `.index.json` lists; [file] for other files."""
     if not file.name.endswith(".index.json"):
         return [file]
     names = read_json(file).get("weight_map")
@@ -194,9 +196,9 @@ def shards(file: Path) -> list[Path]:
 def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 
-    A file cannot be an output_dir, and neither can a path below a file.
-    Weights directly in the folder would hide the run's weights, because
-    `find_weights` reads them first.
+    `output_dir` must be neither a file nor a path below a file. It must not
+    directly contain weights, because `find_weights` would find these weights
+    instead of the run's weights, which are in subfolders.
     """
     folder = to_path(output_dir)
     for path in (folder, *folder.parents):

@@ -98,9 +98,10 @@ def _table(heads: Mapping[str, str]) -> dict[str, names.Name]:
 
 
 def _merge_heads(path: str, array: names.StoredArray) -> names.StoredArray:
-    """Returns an attention weight with the axes of heads and units joined.
+    """Returns an attention weight without a separate axis for the heads.
 
-    A kernel becomes [H, H], and a bias becomes [H].
+    A kernel becomes [H, H], and a bias becomes [H]. Any other weight is
+    returned as it is.
     """
     if "/attention/" not in path:
         return array

@@ -8,15 +8,15 @@ from absl import logging
 
 from keras_bert.checkpoints.names import Arrays
 
-# The parts of the encoder; all other parts are heads. A checkpoint may have
-# fewer or more heads than the model: each task has its own heads, and an
-# encoder may have no pooler.
+# Matches the weight paths of the encoder; all other paths belong to heads. A
+# checkpoint may have fewer or more heads than the model: each task has its own
+# heads, and an encoder may have no pooler.
 _ENCODER = re.compile(
     r"(embeddings|flatten_tokens|layer_\d+|final_layer_norm"
     r"|relative_positions)(/|$)"
 )
-# The prefix of the layers in ELECTRA's generator. They count as heads of the
-# discriminator, which is the encoder.
+# The prefix of the layers in ELECTRA's generator. These layers count as heads,
+# because the encoder is the discriminator.
 GENERATOR = "generator_"
 # The layers between the encoder and an output layer. A model or a checkpoint
 # can be complete without them.
@@ -30,9 +30,10 @@ class HeadNames(NamedTuple):
         path: The layer's name in this package, with which the paths of its
             weights begin.
         google: The prefix of `output_weights` and `output_bias` in a
-            google-research/bert checkpoint; None if there is no such head.
-        huggingface: The module's name in transformers; None if there is no such
-            head.
+            google-research/bert checkpoint; None if google-research/bert has no
+            such head.
+        huggingface: The module's name in transformers; None if transformers has
+            no such head.
         architecture: The class in transformers that has this head.
         num_outputs: The number of units that distinguishes this head from
             another head with the same name; None for any number.
@@ -97,7 +98,7 @@ def known_heads() -> tuple[HeadNames, ...]:
 
 
 def heads_of(paths: Iterable[str]) -> set[str]:
-    """Returns the heads that have a weight among the paths."""
+    """Returns the heads to which the weights at the paths belong."""
     return {p.split("/")[0] for p in paths if not _ENCODER.match(p)}
 
 
@@ -114,7 +115,7 @@ def stored_heads(
         stored: The arrays of the file.
         form: The field of `HeadNames` with the names, such as "google".
         kernel: The end of a kernel's name. A kernel is [outputs, H].
-        architectures: Classes in transformers.
+        architectures: The names of the model's classes in transformers.
     """
     best_first = sorted(
         known_heads(),
@@ -173,5 +174,5 @@ def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:
 
 
 def without_heads(arrays: Arrays, heads: Collection[str]) -> Arrays:
-    """Returns the arrays that belong to none of these heads."""
+    """Returns the arrays that belong to none of the given heads."""
     return {p: a for p, a in arrays.items() if p.split("/")[0] not in heads}

@@ -53,12 +53,13 @@ _ENCODER = {
 }
 # Constants that a file stores beside the weights.
 _BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
-# Prefixes that a wrapper adds to all names, such as torch.compile or a training
-# loop that holds the model in a field.
+# Prefixes that a wrapper of the model adds to all names. A wrapper is, for
+# example, torch.compile, or a training loop that holds the model in a field.
 _PREFIXES = ("module.", "_orig_mod.", "model.", "0.auto_model.")
 # The decoder of the masked LM. Its weights are usually copies of other weights,
-# as _COPIES lists. If they are not, only an encoder or a model with another
-# head can load the checkpoint, because our masked LM has no decoder of its own.
+# as _COPIES lists. If the decoder's weights are not copies, only an encoder or
+# a model with another head can load the checkpoint, because our masked LM has
+# no decoder of its own.
 _DECODER = {"masked_lm/decoder": "cls.predictions.decoder"}
 UNTIED_DECODER = "masked_lm/decoder/kernel"
 UNTIED_BIAS = "masked_lm/decoder/bias"
@@ -91,8 +92,8 @@ def from_huggingface(
         source: The file, for messages.
         family: A row of `keras_bert.families.FAMILIES`.
         architectures: Names of BERT classes with the model's head, such as
-            "BertForTokenClassification". They say what the module `classifier`
-            classifies; without them, it classifies whole texts.
+            "BertForTokenClassification". They determine what the module
+            `classifier` classifies; without names, it classifies whole texts.
 
     Raises:
         InputError: If a tensor does not belong to the family, or if two tensors
@@ -111,7 +112,11 @@ def from_huggingface(
 
 
 def _without_prefixes(stored: Arrays, source: str, family: str) -> Arrays:
-    """Returns the weights, keyed by their current names without prefixes."""
+    """Returns the weights, keyed by their names without prefixes.
+
+    Old names of layer-norm weights become the new names. Raises InputError if
+    two tensors get the same name, but have different values.
+    """
     prefix, common = "", os.path.commonprefix(list(stored))
     while more := [x for x in _PREFIXES if common.startswith(prefix + x)]:
         prefix += more[0]
@@ -141,17 +146,18 @@ def has_untied_decoder(paths: Iterable[str]) -> bool:
 
 
 def to_huggingface(arrays: Arrays, family: str) -> tuple[Arrays, str]:
-    """Returns our weights, keyed by transformers' names, and the class name.
+    """Returns our weights keyed by transformers' names, and the model's class.
 
-    Raises InputError if transformers has no model with these heads.
+    The class is the name of a class in transformers, such as "BertForMaskedLM".
+    Raises InputError if transformers has no class with the weights' heads.
     """
     arrays = without_left_out(arrays)
     heads = tuple(sorted(heads_of(arrays) - POOLERS))
     if "replaced_tokens" in heads and family != "electra":
         raise InputError(
-            "transformers has a replaced-token head only in the family "
-            f"electra, but this network is of the family {family}; train with "
-            "a bert_config of the family electra."
+            "In transformers, only the ELECTRA family has a replaced-token "
+            f"head, but this network is of the family {family}; train with a "
+            "bert_config of the ELECTRA family."
         )
     architectures, outputs = _ARCHITECTURES.copy(), {}
     for head in known_heads():

@@ -65,9 +65,11 @@ def load_checkpoint(
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
-        InputError: If a weight is missing, unused or of another shape. A whole
-            head, however, may be missing or unused; the log warns if a head
-            keeps its random weights.
+        InputError: If the checkpoint lacks a weight of the model, has a weight
+            that the model lacks, or has a weight of another shape than in the
+            model. However, the checkpoint may lack a whole head, or have one
+            that the model lacks; the log warns if a head of the model keeps its
+            random weights.
     """
     file, absent = _load(model, checkpoint, new_head)
     if absent:
@@ -82,7 +84,7 @@ def load_checkpoint(
 def load_to_train(
     model: "keras.Model", checkpoint: AnyCheckpoint, *, new_head: bool = False
 ) -> None:
-    """Like `load_checkpoint`, without a warning about absent heads."""
+    """Like `load_checkpoint`, but without a warning about absent heads."""
     _, absent = _load(model, checkpoint, new_head)
     if absent:
         heads = " and ".join(sorted(absent))
@@ -94,15 +96,15 @@ def load_whole(model: "keras.Model", checkpoint: AnyCheckpoint) -> None:
     file, absent = _load(model, checkpoint)
     if absent:
         raise InputError(
-            f"{file} has no weights for {' and '.join(sorted(absent))}, so it "
-            "cannot predict; train it first, or give another model."
+            f"{file} has no weights for {' and '.join(sorted(absent))}, so the "
+            "model cannot predict; train it first, or give another model."
         )
 
 
 def _load(
     model: "keras.Model", checkpoint: AnyCheckpoint, new_head: bool = False
 ) -> tuple[Path, set[str]]:
-    """Loads weights; returns the file and the heads that it does not have."""
+    """Loads weights; returns the file and the heads that the file lacks."""
     if not hasattr(model, "weights"):
         raise InputError(
             f"The model is {model!r:.80}, but must be a Keras model; give the "
@@ -145,7 +147,7 @@ def _load(
     _warn_of_other_config(model, checkpoint)
     for path in loaded:
         weights[path].assign(arrays[path].read())
-    # Some heads are only in our own format, so their absence is not reported.
+    # Only our own format can store some heads. Their absence is not reported.
     return file, {h for h in absent if not is_left_out(h)}
 
 

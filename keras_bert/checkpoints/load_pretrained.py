@@ -79,8 +79,8 @@ def load_pretrained(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        max_seq_length: The longest sequence, in tokens; longer texts are cut.
-            By default, the limit of the checkpoint, but at most 128.
+        max_seq_length: The maximum sequence length, in tokens; longer texts are
+            cut. By default, the limit of the checkpoint, but at most 128.
         vocab_file: The vocabulary; by default, the file beside the weights.
         do_lower_case: Whether to lower-case the text. By default, the text is
             treated as in the checkpoint's training.
@@ -118,7 +118,8 @@ def load_config_and_tokenizer(
 ) -> tuple[BertConfig, Any]:
     """Returns the config and the tokenizer of a checkpoint.
 
-    If `bert_config` or `vocab_file` is given, it replaces the checkpoint's own.
+    A given `bert_config` or `vocab_file` is used instead of the checkpoint's
+    own config or vocabulary.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.

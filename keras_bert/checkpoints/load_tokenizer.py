@@ -48,13 +48,13 @@ def load_tokenizer(
             the files of a tokenizer.
         vocab_file: A vocab.txt or a tokenizer.json; by default, the file beside
             the weights.
-        do_lower_case: Whether to lower-case the text. By default, the
-            checkpoint decides. If it does not say, the capitals in the
-            vocabulary decide, and the log warns.
+        do_lower_case: Whether to lower-case the text. By default, the setting
+            in the checkpoint is used. If the checkpoint has no such setting,
+            the capitals in the vocabulary decide, and the log warns.
         special_tokens_in_text: Whether "[MASK]" in a text becomes the special
-            token, as in transformers. By default, the saved tokenizer decides.
-            If it does not say, the value is False, so that no user can put a
-            special token into a text.
+            token, as in transformers. By default, the saved tokenizer's setting
+            is used. If the saved tokenizer has no such setting, the value is
+            False, so that no user can put a special token into a text.
 
     Raises:
         FileNotFoundError: If the checkpoint or vocabulary is missing.
@@ -76,7 +76,7 @@ def load_tokenizer(
 def find_vocab(
     checkpoint: AnyCheckpoint | None, vocab_file: str | Path | None = None
 ) -> str | Path:
-    """Returns the path of the given vocabulary, or else of the checkpoint's.
+    """Returns the path of the given or else of the checkpoint's vocabulary.
 
     Raises FileNotFoundError if there is no vocabulary.
     """
@@ -148,7 +148,7 @@ def resolve_tokenizer_settings(
 def tokenizer_values(checkpoint: AnyCheckpoint) -> dict[str, Any]:
     """Returns the fields of `TokenizerSettings` that a checkpoint sets.
 
-    They are set by the files beside the weights. If no file sets
+    The files beside the weights set the fields. If no file sets
     `do_lower_case`, "cased" or "uncased" in the last two parts of the
     checkpoint's path sets it. Raises InputError if a file is damaged or has a
     setting that this package does not support.

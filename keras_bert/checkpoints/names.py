@@ -106,8 +106,8 @@ def to_paths(
 ) -> Arrays:
     """Returns a file's arrays, keyed by our weight paths.
 
-    `names` maps our paths to names in the file. Raises InputError if an array
-    has another name; `source` is the file, for the message.
+    `names` maps our paths to names in the file. Raises InputError if the name
+    of an array is not in `names`; `source` is the file, for the message.
     """
     return _renamed(
         dict(sorted(stored.items())),
@@ -120,7 +120,8 @@ def to_paths(
 def to_names(arrays: Arrays, names: Mapping[str, Name]) -> Arrays:
     """Returns our arrays, keyed by their names in another format.
 
-    `names` maps our paths to these names. Raises InputError if it lacks a path.
+    `names` maps our paths to names in the other format. Raises InputError if
+    the path of an array is not in `names`.
     """
     return _renamed(
         arrays,

@@ -1,14 +1,15 @@
 """float32 weights <-> integers of 8 or 4 bits, with scales.
 
-With 8 bits, a file has about a quarter of the bytes. A table has one scale for
-each row, and a kernel has one scale for each unit. Vectors such as biases stay
-as they are. With 8 bits, the scale is 1/127 of the largest absolute value that
-shares it, so a rounded weight is off by at most half the scale.
+With 8 bits, a file has about a quarter of the bytes of a float32 file. A table
+has one scale for each row, and a kernel has one scale for each unit. Vectors
+such as biases stay as they are. With 8 bits, the scale is 1/127 of the largest
+absolute value in its row or unit, so a rounded weight is off by at most half
+the scale.
 
 With 4 bits, a weight becomes one of 15 multiples of the scale, from -7 to 7.
 Of several scales, the scale with the smallest error is chosen, so the largest
-weights may be clipped. Two neighbors in a row share a byte: the first is in the
-lower four bits, and 8 is added to both.
+weights may be clipped. Two neighboring numbers of a row share a byte: the first
+is in the lower four bits, and 8 is added to both.
 """
 
 import re

@@ -1,6 +1,7 @@
 """sentence-transformers folders: their files, and the Dense weights.
 
-The tables here list every key of these files, in releases 2 to 6.
+The tables in this module list every key of these files in releases 2 to 6 of
+sentence-transformers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,8 @@ _OPTIONS = (
     "add_pooling_layer attn_implementation device_map dtype low_cpu_mem_usage "
     "torch_dtype trust_remote_code use_safetensors"
 ).split()
-# Task -> the name of the network's output, and of its module's output.
+# Task -> the name of the network's output, and of the Transformer module's
+# output.
 _MODULE_OUTPUTS = {
     "feature-extraction": ("last_hidden_state", "token_embeddings"),
     "sequence-classification": ("logits", "scores"),
@@ -141,7 +143,8 @@ def read_cross_encoder(root: Path) -> dict[str, Any]:
 def transformer_file(folder: Path) -> Path:
     """Returns the path of the network's settings beside the weights.
 
-    The file may not exist. Old releases named it after the network's family.
+    The file may not exist. Old releases of sentence-transformers named the file
+    after the network's family.
     """
     files = [folder / name for name in _TRANSFORMER_FILES]
     return next((file for file in files if file.is_file()), files[0])
@@ -150,8 +153,8 @@ def transformer_file(folder: Path) -> Path:
 def read_max_seq_length(folder: Path, task: str) -> Any:
     """Returns the `max_seq_length` in the file beside the weights, or None.
 
-    Raises InputError if the network is for another task, or the file has an
-    unknown option.
+    Raises InputError if the network is for a task other than `task`, or if the
+    file has an unknown option.
     """
     output, module_output = _MODULE_OUTPUTS[task]
     of_text = {"text": {"method": "forward", "method_output_name": output}}
@@ -167,15 +170,17 @@ def read_max_seq_length(folder: Path, task: str) -> Any:
 
 
 def read_dense_modules(folder: Path) -> Arrays:
-    """Returns the weights of the Dense modules that belong to a network.
+    """Returns the weights of a model's Dense modules, keyed by our paths.
 
-    `folder` is the folder of the network's weights. The result is keyed by the
-    paths in `build_embedder`'s layers `dense_0`, `dense_1` and so on. A module
+    `folder` is the folder with the weights of the model's network. The first
+    module becomes the layer `dense_0` of `build_embedder`, the second becomes
+    `dense_1`, and so on, so a path is "dense_0/kernel", for example. A module
     without a bias gets a bias of zeros.
 
     Raises:
-        FileNotFoundError: If the file of a module is missing.
-        InputError: If a file has other weights.
+        FileNotFoundError: If the weights file of a module is missing.
+        InputError: If the file of a module has no kernel, or has weights other
+            than a kernel and a bias.
     """
     arrays = {}
     for i, module in enumerate(_dense_folders(folder)):

@@ -47,8 +47,8 @@ def write_tensorflow(prefix: str | Path, stored: Arrays) -> None:
 
     Raises OSError if the disk is full.
     """
-    # tf.constant keeps NumPy's copy until an op runs, which would double the
-    # memory of all weights; tf.identity is an op.
+    # tf.constant alone keeps NumPy's copy until an op runs, which would double
+    # the memory of all weights. tf.identity is an op.
     tensors = [
         tf.identity(np.asarray(array.read(), np.float32))
         for array in stored.values()

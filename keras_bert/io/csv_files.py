@@ -9,7 +9,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 
 _DELIMITERS = ",;\t"
-# Without a limit, an unclosed quote would read a large file into one field.
+# Without a limit, an unclosed quote would make a large file one field.
 _MAX_FIELD_SIZE = 100_000_000
 # Matches a text in quotes that has quotes inside, all of them doubled.
 _QUOTED_BY_EXCEL = re.compile(r'"[^"]*(?:""[^"]*)+"')
@@ -25,8 +25,9 @@ def csv_table(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields the line number and the columns of each row.
 
-    A column may span several lines. The number is the number of the last line.
-    Raises InputError if the quotes are wrong or the file is not UTF-8.
+    A row may span several lines; the line number is the number of its last
+    line. Raises InputError if the quotes are wrong or the file is not valid
+    UTF-8.
     """
     with open_text(path, errors="strict", newline="") as lines:
         csv.field_size_limit(_MAX_FIELD_SIZE)

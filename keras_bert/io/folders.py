@@ -68,7 +68,7 @@ def claim_folder(folder: Any) -> bool:
     """Marks a new folder as incomplete; returns False if the folder exists.
 
     If several processes claim the folder, only one gets True, provided that the
-    store supports this.
+    store can refuse to replace an existing object.
     """
     if folder.exists():
         return False
@@ -123,8 +123,8 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
     """Returns `folder` itself if it is local, or else a local copy of it.
 
     `names` are the files to copy, by default all. A process copies the same
-    objects only once, unless they change. It keeps its last 4 copies and
-    deletes them when it ends. No other process reads these copies.
+    objects only once, unless they change. The process keeps its last 4 copies,
+    and deletes them when it ends. No other process reads these copies.
     """
     return _whole(_kept, folder, names).path if is_remote(folder) else folder
 

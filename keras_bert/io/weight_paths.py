@@ -1,4 +1,4 @@
-"""A network -> its weights, keyed by the paths that files use too."""
+"""A network -> its weights, keyed by the paths that weight files use too."""
 
 import collections
 from typing import Any

@@ -27,11 +27,11 @@ def predict_files_with_beam(
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
 ) -> int:
-    """Writes the answers to the lines of files, in any order, with Apache Beam.
+    """Writes a model's answers to the lines of files, using Apache Beam.
 
-    The answers are the same as with `predict_files`. Each file is read by one
-    worker, and its lines are answered by all workers. First install the extra
-    `beam`: run pip install 'keras-bert-tf[beam]'.
+    The answers are the same as from `predict_files`, but in any order. One
+    worker reads each file, and all workers answer the file's lines. First
+    install the extra `beam`: run pip install 'keras-bert-tf[beam]'.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
@@ -110,8 +110,8 @@ def _sum(counters: Iterable[Any]) -> int:
     ]
     if not counts or None in counts:
         logging.warning(
-            "The runner does not report how many lines are wrong; the answer "
-            "to a wrong line is an error message."
+            "The runner does not report how many lines are invalid; the answer "
+            "to an invalid line is an error message."
         )
     return sum(count or 0 for count in counts)
 

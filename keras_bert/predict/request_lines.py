@@ -4,11 +4,11 @@ A line is a JSON object with the inputs of the model, or the inputs separated by
 tabs, or simply the text if the model takes one text. An input that is a list
 takes the rest of the line.
 
-A file may begin with a header: a line that has the names of all inputs, with
-tabs between them. Then the columns of the file are read by name, and other
-columns are ignored. An input that is a list may have several columns. A file
-whose name ends with .csv has such a header, and commas, semicolons or tabs
-between its columns.
+A file may begin with a header: a line of column names, with tabs between them,
+that includes the names of all inputs. With a header, each input is read from
+the column with its name, and all other columns are ignored. If an input is a
+list, several columns may have its name. A file whose name ends with .csv must
+have a header, with commas, semicolons or tabs between the columns.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class RequestLine(NamedTuple):
     Attributes:
         text: The line without its line break. Bytes that are not UTF-8 are
             surrogates, as `errors="surrogateescape"` makes them.
-        number: The line number in the file, from 1.
+        number: The line number in the file; the first line has the number 1.
         file: The name of the file; "" if the line is not from a file.
         columns: The column names in the file's header; empty without a header.
     """
@@ -144,10 +144,10 @@ def by_column(
 def answer_lines(
     model: ServedModel, lines: Sequence[RequestLine]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Returns each request with its answer, and how many lines were wrong.
+    """Returns each request with its answer, and the number of invalid lines.
 
-    For a line that cannot be read, the result has the `error`, the line number
-    and, for a line of a file, the file.
+    For an invalid line, the result has the `error`, the line number and, if the
+    line is from a file, the file.
     """
     requests, answers = {}, {}
     for place, line in enumerate(lines):
@@ -222,7 +222,7 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Returns the JSON object in a text; None if the text is no such object."""
+    """Returns the JSON object in a text; None if the text is no JSON object."""
     if not text.lstrip().startswith("{"):
         return None
     try:

@@ -230,8 +230,8 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
     """Yields the indices of the requests for each call.
 
     All rows of a call are padded to the longest row, so texts of similar length
-    share a call. The lists in a call have the same length, because they become
-    one tensor.
+    share a call. If an input is a list of strings, the lists of all requests in
+    a call have the same length, because the call passes them as one array.
     """
     sizes = []
     for request in requests:

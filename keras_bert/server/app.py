@@ -70,7 +70,7 @@ class App:
         self._json_thread.shutdown(wait=False, cancel_futures=True)
 
     async def _respond(self, request: Request) -> Response:
-        """Returns the response to a request; an exception becomes an error."""
+        """Returns the response to a request: an answer or an error."""
         method = request.method
         route, names = self._routes.find(method, request.scope["path"])
         # The record has only names that the server knows, and no client's text.
@@ -148,7 +148,7 @@ class App:
                 return await self._run(size, call.write, outputs)
 
     async def _outputs(self, request: Request, model: str, call: Call) -> Any:
-        """Returns the outputs of a call, computed along with other requests."""
+        """Returns the outputs of a call, batched with those of other calls."""
         submitted = time.monotonic()
         most = self.state.config.max_batch_size
         parts = split_rows(call.function, call.columns, most)

@@ -29,13 +29,13 @@ _Batch = list[tuple[_Request, Rows]]  # the parts of a call
 
 
 class Batcher:
-    """Answers rows in threads; one call can answer several requests.
+    """Answers rows in threads; one call of the model can answer many requests.
 
     Requests take turns: once a part of a request is taken, the request goes
-    behind all other requests. A call takes parts in this order, as long as they
-    fit and have the same `queue`. The call begins when a thread is free and the
-    first request has waited for `batch_timeout_ms`. A request in several parts
-    does not wait for this time.
+    behind all other requests. A call takes parts in the order of the turns, as
+    long as the parts fit and have the same `queue`. The call begins when a
+    thread is free and the first request has waited for `batch_timeout_ms`. A
+    request in several parts does not wait for this time.
     """
 
     def __init__(self, config: ServerConfig):

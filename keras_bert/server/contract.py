@@ -31,7 +31,7 @@ class Forward(NamedTuple):
 
     Attributes:
         path_of: A function that takes a body and returns the path of the route
-            for it.
+            that answers the body.
     """
 
     path_of: Callable[[Values], str]

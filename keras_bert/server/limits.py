@@ -82,9 +82,9 @@ class Limits:
             self.waiting_texts -= size
 
     def _take(self, num_bytes: int, size: int) -> None:
-        """Counts `num_bytes` new bytes of a body of `size` bytes.
+        """Counts `num_bytes` new bytes of a body that now has `size` bytes.
 
-        Raises Refusal if the body or all bodies are too large.
+        Raises Refusal if the body, or all bodies together, are too large.
         """
         if size > self._config.max_body_bytes:
             raise Refusal(

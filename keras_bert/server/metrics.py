@@ -75,7 +75,7 @@ class Metrics:
     def count_answer(
         self, model: str, signature: str, submitted: float, part: Answered
     ) -> None:
-        """Records the waiting time, batch and tokens of an answered part.
+        """Records an answered part: its waiting time, batch and tokens.
 
         `submitted` is the time at which the rows of the request were submitted.
         """

@@ -25,8 +25,8 @@ class Rows(NamedTuple):
         columns: The values of the rows, keyed by the names of the inputs.
         num_bytes: The size of the strings in the rows, in bytes.
         queue: The queue of the rows. One call may answer rows from several
-            requests if they have the same queue. None if these rows are
-            answered alone.
+            requests if the rows have the same queue. None if a call answers
+            only these rows.
     """
 
     function: Callable[[Columns], Columns]
@@ -106,7 +106,7 @@ def join_rows(function: Function, answered: list[Answered]) -> Columns:
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
-    """Returns the arrays in one; pads narrower arrays with "" or 0."""
+    """Returns the concatenated arrays; pads narrower arrays with "" or 0."""
     shape = np.max([x.shape[1:] for x in arrays], axis=0, initial=0)
     padded = []
     for array in arrays:
@@ -119,8 +119,8 @@ def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
 def _cut(outputs: Columns) -> dict[str, np.ndarray]:
     """Returns the outputs without trailing columns of padding.
 
-    There are such columns if rows of another request in the batch were wider. A
-    column stays if it is used in any output of the same width.
+    An output has columns of padding if rows of another request in the batch
+    were wider. A column stays if any output of the same width uses it.
     """
     used: dict[int, int] = {}
     for array in outputs.values():
@@ -149,7 +149,7 @@ def reads_per_row(columns: Columns) -> int:
 
 
 def read_sizes(columns: Columns, length: Callable = len) -> np.ndarray:
-    """Returns the size of all strings that are read for each row, int [N].
+    """Returns the total size of the strings read for each row, int [N].
 
     `length` measures a string, by default in bytes.
     """

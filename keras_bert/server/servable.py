@@ -29,7 +29,7 @@ class Servable:
     """
 
     def __init__(self, folder: Path):
-        """Loads a version, and calls each signature that takes strings once.
+        """Loads a version, and calls once each signature that takes strings.
 
         Raises the engine's error if anything fails.
         """
@@ -47,7 +47,7 @@ class Servable:
 
 
 def _warm_up(function: Function) -> None:
-    """Calls a function on a text, if it takes only strings."""
+    """Calls a function on a text, if the function takes only strings."""
     texts = {
         name: np.full([x or 1 for x in spec.shape], _WARM_UP_TEXT, object)
         for name, spec in function.inputs.items()

@@ -21,7 +21,8 @@ class ServerState:
         limits: The limits, which count the texts and bytes in the server.
         metrics: The counters.
         started: The time at which the server started, in Unix seconds.
-        is_stopping: Whether /readyz says that the server is shutting down.
+        is_stopping: Whether the server has received a signal to shut down. If
+            so, /readyz says that the server is not ready.
     """
 
     def __init__(self, models: dict[str, ModelVersions], config: ServerConfig):

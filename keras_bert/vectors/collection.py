@@ -24,15 +24,16 @@ from keras_bert.tasks.base import Row
 
 @dataclasses.dataclass(frozen=True)
 class RetrievalConfig(CheckedSettings):
-    """The settings of a search in a collection, with the defaults of BEIR.
+    """The settings of a search in a collection, with BEIR's defaults.
 
     Example:
         >>> keras_bert.vectors.RetrievalConfig(top_k=100).similarity
         'model'
 
     Attributes:
-        similarity: The similarity of two vectors: cosine, dot (their dot
-            product) or model (the similarity for which the model was trained).
+        similarity: The similarity of two vectors: "cosine", "dot" (the dot
+            product) or "model" (the similarity for which the model was
+            trained).
         top_k: The number of documents to find for each query, at least 100.
         split: The name of the judgments, such as test for qrels/test.tsv.
         ignore_identical_ids: Whether to leave out a document that has the id of
@@ -98,7 +99,7 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
     """Returns the collection in a folder in BEIR's format.
 
     Raises FileNotFoundError if a file is missing, and InputError if a line is
-    wrong or a judged query has no text.
+    invalid or a judged query has no text.
     """
     folder = to_path(data_dir)
     name = f"qrels/{split}.tsv"

@@ -40,9 +40,10 @@ def distill(
 
     The larger network is the teacher. The texts need no labels: the loss is 1
     minus the cosine between the teacher's vector and the network's vector of a
-    text (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance).
-    The two vocabularies may differ. The teacher's vectors are computed once,
-    and later calls read them from a file. Every 100th text is held out.
+    text (as in Reimers and Gurevych 2020, arXiv 2004.09813, who use another
+    distance). The teacher and the network may have different vocabularies. The
+    teacher's vectors are computed once, and later calls read them from a file.
+    Every 100th text is held out.
 
     With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
     config, the network also learns from the layers of the teacher, token by
@@ -89,11 +90,11 @@ def distill(
 
     Raises:
         InputError: If the vectors of the two networks have different sizes, if
-            there are fewer than two texts, or if a line or a setting is wrong.
-            With a layer map, also if the teacher lacks a word piece of the
-            network, if it was loaded with a pooling, dense or normalize that
-            differs from its checkpoint, or if it is a pre-trained checkpoint
-            without settings.
+            there are fewer than two texts, or if a line or a setting is
+            invalid. With a layer map, also if the teacher lacks a word piece of
+            the network, if the teacher was loaded with a pooling, dense or
+            normalize that differs from its checkpoint's, or if the teacher is a
+            pre-trained checkpoint without settings.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):

@@ -1,7 +1,7 @@
 """Files of texts -> a file of vectors, or of the hidden states of tokens.
 
-Hidden states are for the BERT paper's feature-based approach (section 5.3).
-Each line of the output file then has the form that extract_features.py in
+Hidden states are for the BERT paper's feature-based approach (section 5.3). A
+line of a file of hidden states has the form that extract_features.py in
 google-research/bert writes: `linex_index`, and for each token its `token` and
 the `values` of its `layers`, with six decimals.
 """
@@ -44,7 +44,7 @@ def embed_files(
     batch_size: int = 32,
     layers: Sequence[int] = (),
 ) -> int:
-    """Writes a file of vectors: one for the text on each line of some files.
+    """Writes a file with the vector of the text on each line of text files.
 
     The vectors are in the order of the lines. The output file appears when it
     is complete. If the process is killed, repeat the call: it continues after
@@ -78,25 +78,26 @@ def embed_files(
             file.
         field: The field with the text. If each line is a JSON object, the field
             is a key. Otherwise, the field is a column named in the first line
-            of the file; the columns are separated by tabs, or as in a `.csv`
-            file. By default, the whole line is the text. The texts of several
-            fields, such as "title,text", are joined by a space.
+            of the file; the columns are separated by tabs (in a `.csv` file, by
+            commas, semicolons or tabs). By default, the whole line is the text.
+            The texts of several fields, such as "title,text", are joined by a
+            space.
         prompt_name: The name of the prompt before each text; "" for no prompt.
             By default, the model's default prompt is used.
         batch_size: The number of texts in a batch.
         layers: The indices of layers whose hidden states are written for each
             token, instead of a vector for the text: 0 is the first layer, and
-            -1 is the last. Then a text may be a pair, `A ||| B`, and the output
-            file has one JSON object per text, in the form that
+            -1 is the last. With `layers`, a text may be a pair, `A ||| B`, and
+            the output file has one JSON object per text, in the form that
             extract_features.py in google-research/bert writes.
 
     Returns:
         The number of texts.
 
     Raises:
-        InputError: If a line is not UTF-8 or lacks the field, if the files have
-            no line, if there is no such prompt or layer, or if an unfinished
-            output file belongs to another model or text.
+        InputError: If a line is not valid UTF-8 or lacks the field, if the
+            files have no line, if the model lacks the prompt or a layer, or if
+            an unfinished output file belongs to another model or text.
     """
     files = expand_globs(input_file)
     if to_path(output_file).suffix != (".jsonl" if layers else ".npy"):
@@ -237,10 +238,10 @@ class HiddenStates:
     def json_lines(
         self, texts: Sequence[str], prompt: str, batch_size: int, index: int
     ) -> tuple[str, np.ndarray]:
-        """Returns JSON lines for N texts, and whether each was cut, bool [N].
+        """Returns JSON lines for N texts, and whether texts were cut, bool [N].
 
-        A text may be a pair of texts, `A ||| B`. The first line gets the number
-        `index`.
+        A text may be a pair of texts, `A ||| B`. `index` is the `linex_index`
+        of the first line.
         """
         examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
         lines = [""] * len(texts)

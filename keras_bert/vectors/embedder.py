@@ -95,8 +95,8 @@ class Embedder:
         The prompt named `prompt_name` precedes each text; "" means no prompt.
         By default, the name is `settings.default_prompt_name`.
 
-        Texts of similar length are computed together. The log says how many
-        texts were too long for the model and were cut. If the model reads long
+        A batch has texts of similar length. The log says how many texts were
+        too long for the model and were cut. If the model reads long
         texts in windows, a batch has at most `batch_size` windows, or a single
         text.
         """
@@ -114,7 +114,7 @@ class Embedder:
         batch_size: int,
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns vectors, float32 [N, D], and whether texts were cut, [N]."""
+        """Returns vectors, float32 [N, D]; whether texts were cut, bool [N]."""
         check_batch_size(batch_size)  # even if there is no text
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
@@ -161,7 +161,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that affects a vector, except texts."""
+        """Returns a hash of all that determines a vector, except the text."""
         tokenizer = self.preprocessor.tokenizer
         config = config_of_network(self.model)
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
@@ -222,7 +222,7 @@ def load_embedder(
             that `load_checkpoint` takes, with its config and vocabulary.
         dimensions: The size to which each vector is cut. By default, vectors
             are not cut. A model can be trained for shorter vectors (Kusupati et
-            al. 2022). With `normalize`, the shorter vectors have length 1.
+            al. 2022). With `normalize`, the norm of a cut vector is 1.
         bert_config: The config of the network; by default, the config beside
             the weights.
         vocab_file: The vocabulary; by default, the vocabulary beside the
@@ -230,14 +230,14 @@ def load_embedder(
         do_lower_case: Whether to lower-case the text. By default, the text is
             treated as in the checkpoint's training.
         **settings: Settings of the kind `embedding`. If a setting is missing or
-            None, the model's value is used; a pre-trained model has the kind's
-            default.
+            None, the model's value is used; for a pre-trained model, the kind's
+            default is used.
 
             - `pooling`: how a text gets one vector: "mean", "max", "cls" or
               "pooled".
             - `normalize`: whether to scale all vectors to length 1.
-            - `max_seq_length`: the longest sequence, in tokens including [CLS]
-              and [SEP].
+            - `max_seq_length`: the maximum sequence length, in tokens,
+              including [CLS] and [SEP].
             - `prompts`: a prompt for each role, as a dict such as
               {"query": "question: "} or as JSON.
             - `default_prompt_name`: the name of the prompt that `embed` uses by

@@ -23,7 +23,8 @@ class SearchResult(NamedTuple):
 
     Attributes:
         indices: The indices of the vectors in the corpus, int64 [Q, K].
-        scores: The similarities of these vectors to the query, float32 [Q, K].
+        scores: The similarities of these K vectors to their query, float32
+            [Q, K].
     """
 
     indices: np.ndarray
@@ -128,7 +129,7 @@ class TopVectors:
         if not self._is_cosine:
             return vectors
         # In float32, the square of a large number would be infinite, and the
-        # square of a small number 0.
+        # square of a small number would be 0.
         squares = np.einsum("nd,nd->n", vectors, vectors, dtype="float64")
         with np.errstate(over="ignore"):
             lengths = np.sqrt(squares)[:, None].astype("float32")
@@ -139,13 +140,14 @@ class TopVectors:
 def _check_finite(*numbers: float) -> None:
     if not np.isfinite(numbers).all():
         raise InputError(
-            "The dot product of two vectors or the length of a vector is over "
-            "3.4e38; divide all vectors by the same number."
+            "The dot product of two vectors or the norm of a vector exceeds "
+            "the float32 maximum, 3.4e38; divide all vectors by the same "
+            "number."
         )
 
 
 def _as_numbers(vectors: Any, name: str) -> np.ndarray:
-    """Returns vectors in an array, in lists or in a table as float32 [N, D]."""
+    """Returns an array, lists or a table of vectors as float32 [N, D]."""
     if getattr(vectors, "ndim", None) == 1:
         raise InputError(
             f"The {name} must be vectors [N, D], but one vector was given; "

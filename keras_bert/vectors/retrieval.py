@@ -24,7 +24,7 @@ from keras_bert.vectors.exact_search import TopVectors
 # The relevance of each judged document, keyed by the query's id and then by the
 # document's id: an integer, which is 0 or less if the document is not relevant.
 Qrels = Mapping[str, Mapping[str, int]]
-# The score of each document that was found, keyed in the same way.
+# The score of each document that was found, keyed like Qrels.
 Run = Mapping[str, Mapping[str, float]]
 
 # Our names of metrics, and their names in trec_eval.
@@ -92,8 +92,8 @@ def evaluate_retrieval(
 
     Raises:
         FileNotFoundError: If a file is missing.
-        InputError: If a line of a file is wrong, if trec_eval is missing, or if
-            `output_dir` contains a training run.
+        InputError: If a line of a file is invalid, if trec_eval is missing, or
+            if `output_dir` contains a training run.
     """
     import_extra(*_TREC_EVAL)  # now, not after hours of search
     if output_dir is not None:
@@ -191,12 +191,12 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
         qrels: The relevance of each judged document, keyed by the query's id
             and then by the document's id. A document without a judgment is not
             relevant.
-        run: The score of each document that was found, keyed in the same way.
+        run: The score of each document that was found, keyed like `qrels`.
 
     Returns:
         ndcg@10: Jarvelin and Kekalainen's gain of the first 10 documents,
-            divided by the gain of the best order. A document's gain is its
-            relevance, divided by log2(rank + 1).
+            divided by the gain of the first 10 in the best order. A document's
+            gain is its relevance, divided by log2(rank + 1).
         mrr@10: 1 / the rank of the first relevant document; 0 if this document
             is not among the first 10.
         recall@10, recall@100: The share of the relevant documents that are

@@ -248,13 +248,13 @@ def test_vocabulary(given, call, expected):
         np.eye(2), np.eye(2), top_k=0), Says("top_k is 0")),
     ("dot products that are too large", lambda x: keras_bert.vectors.search(
         np.full((1, 3), 1e25), np.eye(3) * 1e25, 1, similarity="dot"),
-     Says("over 3.4e38; divide all vectors")),
+     Says("float32 maximum, 3.4e38; divide all vectors")),
     ("dot products of both signs", lambda x: keras_bert.vectors.search(
         np.full((1, 2), 1e25), [[1e25, -1e25], [1, 0]], 1, similarity="dot"),
-     Says("over 3.4e38; divide all vectors")),
+     Says("float32 maximum, 3.4e38; divide all vectors")),
     ("vectors that are too long", lambda x: keras_bert.vectors.search(
         np.full((1, 3), 3e38), np.eye(3), 1),
-     Says("over 3.4e38; divide all vectors")),
+     Says("float32 maximum, 3.4e38; divide all vectors")),
     ("no query to score", lambda x: keras_bert.vectors.score_run({}, {}),
      Says("There is no judged query")),
 )  # fmt: skip

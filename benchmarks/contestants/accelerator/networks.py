@@ -29,7 +29,7 @@ def _network(build, config, policy, **arguments):
 
 
 def training_flops(case):
-    """Returns the FLOPs to train on a sequence: forward, and twice backward."""
+    """Returns the FLOPs to train on a sequence: three times a forward pass."""
     config = _bert_config(case["config"])
     features = random_features(1, case["seq_length"], config.vocab_size)
     if case.get("num_predictions"):

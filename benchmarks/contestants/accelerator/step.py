@@ -20,7 +20,7 @@ class Step:
         num_steps: The number of steps in a call of `run`.
         memory: A function that returns the bytes that the step needs on the
             accelerator, or None if they are not known.
-        program: A function that returns the compiled step as a text.
+        program: A function that returns the compiled step as a string.
     """
 
     run: Callable[[], object]

@@ -1,4 +1,4 @@
-"""Short texts that differ if ids differ."""
+"""Short strings that differ if ids differ."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Iterable
 
 
 def digests(lines: Iterable[list[int]]) -> list[str]:
-    """Returns a digest of the ids of each line, as a text."""
+    """Returns a string for each line: a digest of the line's ids."""
     return [f"{zlib.crc32(str(ids).encode()):x}" for ids in lines]

@@ -55,8 +55,8 @@ def extend_positions(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If the model already has as many positions or more, if it
-            has rotary positions, or if `output_dir` exists.
+        InputError: If the model already has this number of positions or more,
+            if it has rotary positions, or if `output_dir` exists.
     """
     check_is_new(output_dir)
     arrays, config, tokenizer, task = read_checkpoint(checkpoint)
@@ -92,9 +92,10 @@ def keep_layers(
 ) -> None:
     """Writes a copy of a checkpoint, with only some of its encoder blocks.
 
-    All other weights are kept. The training of a smaller network can start from
-    the result, as for DistilBERT (Sanh et al. 2019, arXiv 1910.01108, section
-    3); see `distill`. The state of the optimizer is not copied.
+    The weights outside the blocks are kept. The training of a smaller network
+    can start from the copy, as for DistilBERT (Sanh et al. 2019, arXiv
+    1910.01108, section 3); see `distill`. The state of the optimizer is not
+    copied.
 
     Example:
         >>> keras_bert.checkpoints.keep_layers("pretrained", "shallow", [1])
@@ -112,7 +113,7 @@ def keep_layers(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If there is no such layer, if the layers of the network
+        InputError: If the network lacks one of the `layers`, if its layers
             differ too much to leave one out, or if `output_dir` exists.
     """
     check_is_new(output_dir)

@@ -56,15 +56,15 @@ def extend_vocab(
 
     The new pieces come at the end, so all old ids stay the same, including the
     ids of [unused] pieces. The old tokenizer splits each new piece into old
-    pieces: a new piece with ## as the middle of a word, and a character that no
-    old piece covers as [UNK]. The embedding of the new piece is the mean of
-    these old pieces' embeddings, and its output bias is the mean of their
-    output biases. All other weights stay the same, bit for bit. The state of
-    the optimizer is not copied.
+    pieces. It treats a new piece with ## as the middle of a word, and a
+    character that no old piece covers becomes [UNK]. The embedding of the new
+    piece is the mean of these old pieces' embeddings, and its output bias is
+    the mean of their output biases. All other weights stay the same, bit for
+    bit. The state of the optimizer is not copied.
 
     In a SentencePiece (Unigram) or byte-level BPE vocabulary, a new piece is
-    always the concatenation of old pieces, so no character is added. A given
-    word becomes one piece where a space precedes it in a text.
+    always the concatenation of old pieces, so no character is added. In a text,
+    a given word becomes one piece where a space precedes it.
 
     Example:
         >>> figures = keras_bert.checkpoints.extend_vocab(
@@ -81,8 +81,8 @@ def extend_vocab(
         output_dir: A new folder for `model.safetensors`, `bert_config.json`,
             `vocab.txt` and `tokenizer_config.json`. It appears when it is
             complete.
-        lines: The text to learn from, in any order. Every 20th line is held
-            out for the figures.
+        lines: The lines of the text to learn from, in any order. Every 20th
+            line is held out for the figures.
         words: The words to add, if there are no `lines`. Each is one word,
             without spaces or punctuation. A word that begins with ## is a piece
             for the middle of words.
@@ -90,10 +90,10 @@ def extend_vocab(
 
     Returns:
         Figures, keyed by name: `vocab_size_before` and `vocab_size_after`. If
-        there are held-out lines, the figures also include `num_words`, the
-        number of words in these lines, `tokens_per_word_before` and
-        `tokens_per_word_after`, and `unknown_words_before` and
-        `unknown_words_after`. A punctuation mark counts as a word.
+        there are held-out lines, the figures also describe these lines:
+        `num_words`, `tokens_per_word_before`, `tokens_per_word_after`,
+        `unknown_words_before` and `unknown_words_after`. A punctuation mark
+        counts as a word.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -291,7 +291,7 @@ def _without_mark(piece: str) -> str:
 
 
 def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
-    """Yields lines that are not blank; puts every 20th into `held_out`."""
+    """Yields the nonblank lines, except each 20th, which goes to `held_out`."""
     lines = map(vocab_learner.checked_line, lines)
     texts = (line for line in lines if line.strip())
     for number, line in enumerate(texts, 1):
@@ -304,7 +304,8 @@ def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
 def _pieces_of(words: Sequence[str], tokenizer: "BertTokenizer") -> list[str]:
     """Returns the words that are not pieces yet, cleaned like words of a text.
 
-    Raises InputError if the tokenizer splits one of the `words` into several.
+    Raises InputError if the tokenizer finds several words in one of the
+    `words`.
     """
     rows = vocab_learner.words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings

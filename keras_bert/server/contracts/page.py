@@ -33,7 +33,7 @@ def page(request: Request, server: ServerState) -> Response:
 
 
 def page_models(request: Request, server: ServerState) -> str:
-    """Returns the models that the page can ask, and those still loading."""
+    """Returns the models that the page can ask, and those not yet loaded."""
     ready = []
     for model in server.models.values():
         with contextlib.suppress(Refusal), model.use() as version:

@@ -16,7 +16,7 @@ from keras_bert.server.state import ServerState
 
 
 def _path_of(values: Values) -> str:
-    """Returns the path of the route for a body that was sent to the path /."""
+    """Returns the path of the route that answers a body sent to `POST /`."""
     if "query" in values:
         return "/rerank"
     return "/similarity" if isinstance(values.get("inputs"), dict) else "/embed"
@@ -45,7 +45,7 @@ def _read_similarity(values: Values, servable: Any) -> Call:
 
 
 def _info(request: Request, server: ServerState) -> str:
-    """Returns a model's description, with keys that the original API lacks."""
+    """Returns a model's description, including keys that TEI's API lacks."""
     model = server.model_named(request, None)
     with model.use() as version:
         description = version.servable.description

@@ -1,7 +1,7 @@
 """Where the time of our training step goes, from a JAX trace.
 
-The result is a table as a text. The trace, which https://ui.perfetto.dev shows,
-and the program that XLA made are written to `options["output_dir"]`.
+The result is a table as a string. The trace, which https://ui.perfetto.dev
+shows, and the program that XLA made are written to `options["output_dir"]`.
 """
 
 import collections

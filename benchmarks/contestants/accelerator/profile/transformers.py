@@ -1,6 +1,6 @@
 """Where the time of the peer's training step goes, from torch's profiler.
 
-The result is the profiler's table of kernels as a text. The trace, which
+The result is the profiler's table of kernels as a string. The trace, which
 https://ui.perfetto.dev shows, is written to `options["output_dir"]`.
 """
 
