@@ -235,7 +235,7 @@ def load_embedder(
 
             - `pooling`: how a text gets one vector: "mean", "max", "cls" or
               "pooled".
-            - `normalize`: whether to scale all vectors to length 1.
+            - `normalize`: whether to scale all vectors to the norm 1.
             - `max_seq_length`: the maximum sequence length, in tokens,
               including [CLS] and [SEP].
             - `prompts`: a prompt for each role, as a dict such as

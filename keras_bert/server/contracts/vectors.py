@@ -103,7 +103,7 @@ def to_rows(texts: str | list[str]) -> np.ndarray:
 
 
 def normalized(vectors: np.ndarray) -> np.ndarray:
-    """Returns the vectors, scaled to length 1."""
+    """Returns the vectors, scaled to the norm 1."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-12)
 
