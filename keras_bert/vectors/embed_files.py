@@ -44,7 +44,7 @@ def embed_files(
     batch_size: int = 32,
     layers: Sequence[int] = (),
 ) -> int:
-    """Writes a file with the vector of the text on each line of text files.
+    """Writes a file of vectors: one vector for each line of some text files.
 
     The vectors are in the order of the lines. The output file appears when it
     is complete. If the process is killed, repeat the call: it continues after

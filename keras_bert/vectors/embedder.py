@@ -96,9 +96,8 @@ class Embedder:
         By default, the name is `settings.default_prompt_name`.
 
         A batch has texts of similar length. The log says how many texts were
-        too long for the model and were cut. If the model reads long
-        texts in windows, a batch has at most `batch_size` windows, or a single
-        text.
+        too long for the model and were cut. If the model reads long texts in
+        windows, a batch has at most `batch_size` windows, or a single text.
         """
         vectors, truncated = self.embed_and_tell(
             texts, prompt_name=prompt_name, batch_size=batch_size

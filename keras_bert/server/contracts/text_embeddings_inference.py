@@ -45,7 +45,7 @@ def _read_similarity(values: Values, servable: Any) -> Call:
 
 
 def _info(request: Request, server: ServerState) -> str:
-    """Returns a model's description, including keys that TEI's API lacks."""
+    """Returns a model's description, including keys not in the original API."""
     model = server.model_named(request, None)
     with model.use() as version:
         description = version.servable.description
