@@ -39,10 +39,10 @@ def check_adaptation(
     check_lora(bert_config, config.lora_rank, config.lora_targets)
 
 
-def check_all_layers_train(model: keras.Model) -> None:
-    """Raises InputError if `trainable` of a layer is False.
+def check_for_fit(model: keras.Model) -> None:
+    """Raises InputError if the network has settings that `fit` does not read.
 
-    `fit` trains a new network, which only its config can freeze.
+    `fit` trains a new network with the settings of its config.
     """
     for layer in model.layers:
         if not layer.trainable:
@@ -51,6 +51,12 @@ def check_all_layers_train(model: keras.Model) -> None:
                 "not read; set it to True, and give num_frozen_layers or "
                 "freeze_embeddings in the config of fit."
             )
+    if model.compiled:
+        raise InputError(
+            "The network is compiled, but this fit does not read its "
+            "optimizer, loss and metrics; call model.model.fit, or load the "
+            "model again and give the settings in the config of fit."
+        )
 
 
 def adapt(model: keras.Model, config: AdaptationConfig) -> None:

@@ -15,7 +15,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
-from keras_bert.finetuning.adaptation import check_all_layers_train
+from keras_bert.finetuning.adaptation import check_for_fit
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
@@ -309,8 +309,7 @@ class FinetunedModel:
             self.training = write_model_card(
                 folder / "best", self._model, self._kind, self.bert_config
             )
-        # `spec` lacks balanced weights: each `fit` computes them from its rows.
-        self._rows = TaskRows(spec)
+        self._rows = TaskRows(trained.kind.spec)
         return history_of(history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
@@ -448,7 +447,7 @@ class FinetunedModel:
         start = dataclasses.replace(self._start, config=config)
         if self._model is None:
             return start
-        check_all_layers_train(self._model)
+        check_for_fit(self._model)
         self.save(folder)
         return dataclasses.replace(start, checkpoint=folder, new_head=False)
 

@@ -6,6 +6,13 @@ from typing import Any
 
 import keras
 
+from keras_bert.errors import InputError
+
+_OF_LEARNING_RATE = (
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ReduceLROnPlateau,
+)
+
 
 class Callbacks:
     """Calls Keras callbacks during a run, as Keras' `fit` does.
@@ -36,6 +43,8 @@ class Callbacks:
     and an evaluation. With several workers, the run ends after the interval,
     and only the chief's callbacks decide. To continue the training afterwards,
     repeat the call without callbacks; with callbacks, it does nothing.
+
+    Raises InputError for a callback that sets the learning rate.
     """
 
     def __init__(
@@ -48,6 +57,14 @@ class Callbacks:
         if isinstance(callbacks, keras.callbacks.Callback):
             callbacks = [callbacks]
         self._callbacks = list(callbacks or ())
+        for callback in self._callbacks:
+            if isinstance(callback, _OF_LEARNING_RATE):
+                raise InputError(
+                    f"{type(callback).__name__} sets the learning rate, which "
+                    "follows the schedule of the config; leave the callback "
+                    "out, and give learning_rate, warmup_proportion, "
+                    "stable_proportion or decay_power."
+                )
         self._model = model
         if callbacks:
             model.optimizer = optimizer  # Keras' TensorBoard needs it

@@ -109,7 +109,7 @@ def test_fit_is_finetune_to_the_last_bit(
 @pytest.mark.usefixtures("eagerly")
 def test_a_tagger_learns_from_words_and_is_asked_strings(checkpoint, tmp_path):
     """All kinds are in test_families; this one reads other texts when asked."""
-    x = [["the", "dog"], ["a", "fox", "jumped"]]
+    x = [["the", "dog"], ["a", "fox-dog", "jumped"]]
     y = [["O", "B-A"], ["O", "B-A", "O"]]
     model = keras_bert.TokenClassifier.from_pretrained(checkpoint)
     history = model.fit(x, y, validation_data=(x, y), epochs=2)
@@ -128,6 +128,9 @@ def test_a_tagger_learns_from_words_and_is_asked_strings(checkpoint, tmp_path):
     weight.assign(np.full(weight.shape, NAN))
     with pytest.raises(InputError, match="of this model is not a number"):
         loaded.predict(["the dog"])
+    # What the first rows say about words is still known.
+    model.fit([["the", "dog"]], [["O", "B-A"]], epochs=1)
+    assert model.kind.spec.settings.inner_punctuation == "-"
 
 
 @pytest.mark.slow
@@ -189,10 +192,15 @@ def test_a_second_fit_starts_from_the_present_weights(checkpoint):
         model.fit(TEXTS, ["new"] * 12)
 
 
-def test_a_frozen_layer_is_refused(checkpoint):
+def test_settings_of_the_network_are_refused(checkpoint):
     model = _classifier(checkpoint, labels=["bad", "good"])
-    model.model.get_layer("embeddings").trainable = False
+    layer = model.model.get_layer("embeddings")
+    layer.trainable = False
     with pytest.raises(InputError, match="layer embeddings is False.*freeze_e"):
+        model.fit(TEXTS, LABELS)
+    layer.trainable = True
+    model.model.compile("sgd")
+    with pytest.raises(InputError, match="is compiled, but this fit does not"):
         model.fit(TEXTS, LABELS)
 
 

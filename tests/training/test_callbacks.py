@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from small_run import CONFIG, history_rows, train_small
 
+from keras_bert.errors import InputError
 from keras_bert.training.callbacks import Callbacks, LazyMetrics
 
 # Two intervals of 4 steps, and one of 2.
@@ -219,3 +220,9 @@ def test_none_or_one_callback_needs_no_list(callbacks):
     calls = Callbacks(callbacks, keras.Sequential(), None)
     calls.call("on_epoch_begin", 0)
     assert not calls.stops
+
+
+def test_a_callback_that_sets_the_learning_rate_is_refused():
+    callback = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-3)
+    with pytest.raises(InputError, match="LearningRateScheduler sets the lea"):
+        Callbacks([callback], keras.Sequential(), None)

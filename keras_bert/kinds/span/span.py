@@ -17,7 +17,12 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import check_fields, check_texts, numbered
+from keras_bert.kinds.fields import (
+    check_fields,
+    check_texts,
+    in_chunks,
+    numbered,
+)
 from keras_bert.kinds.hub_config import HubConfig, HubNames
 from keras_bert.kinds.kind import Answer, Kind, Outputs
 from keras_bert.kinds.network_calls import Tensors, call_in_pieces
@@ -110,6 +115,19 @@ class Span(Kind):
 
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         return build_span_labeler(bert_config)
+
+    def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
+        if self.spec.settings.answers_may_be_missing:
+            return {}
+        for chunk in in_chunks(rows):
+            check_fields(chunk, ["label"])
+            for number, row in numbered(chunk):
+                if not row["label"]:
+                    raise InputError(
+                        f"Question {_name(row, number)} has no answer; remove "
+                        "it, or give the setting answers_may_be_missing=True."
+                    )
+        return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         questions, contexts = self._texts(rows)

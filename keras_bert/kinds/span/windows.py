@@ -275,8 +275,12 @@ def _answer_tokens(
     end = space.start() if space else len(context)
     first = int(np.searchsorted(starts, start, "left"))
     last = int(np.searchsorted(ends, end, "right")) - 1
-    text = " ".join(answer["text"].split())
-    if first > last or text not in " ".join(_SPACE.split(context[start:end])):
+    # google-research/bert finds no answer with a no-break space: it splits the
+    # answer at such a space, but not the context.
+    text, words = (
+        " ".join(x.split()) for x in (answer["text"], context[start:end])
+    )
+    if first > last or text not in words:
         return None
     # If possible, only the tokens of the answer: "1895" from "(1895".
     ids = ids[first : last + 1].tolist()

@@ -26,6 +26,7 @@ def test_the_first_and_the_last_token_of_an_answer(vocab_file, monkeypatch):
         },
         # The white space differs.
         span_row("not\ta\n dog .", "a\n dog"),
+        span_row("a dog\xa0jumps .", "dog\xa0jumps"),
         # The answer has other pieces than the word: the whole word is learned.
         span_row("unaffable dog", "unaff"),
     ]
@@ -42,10 +43,11 @@ def test_the_first_and_the_last_token_of_an_answer(vocab_file, monkeypatch):
         (4, -1, -1),
         (5, 7, 7),
         (6, 5, 6),
-        (7, 4, 6),
+        (7, 5, 7),
+        (8, 4, 6),
     ]
     assert lost == [
-        "1 of 8 answers are not at their answer_start, so they are not "
+        "1 of 9 answers are not at their answer_start, so they are not "
         "learned; the first is 'fox', an answer to question q5."
     ]
     _, labels, weights = examples.batch(np.arange(10))

@@ -165,3 +165,11 @@ def test_a_missing_label_is_named(vocab_file):
     rows = [row, {"question": "a", "context": "a dog"}]
     with pytest.raises(InputError, match="2 has no field 'label'"):
         span_kind(vocab_file).encode(rows, labeled=True)
+
+
+def test_a_training_row_without_an_answer_needs_the_setting(vocab_file):
+    rows = [span_row("a dog", "dog"), span_row("a fox", id="q2")]
+    with pytest.raises(InputError, match="Question q2 has no answer; remove"):
+        span_kind(vocab_file).settings_from_data(rows)
+    kind = span_kind(vocab_file, answers_may_be_missing=True)
+    assert kind.settings_from_data(rows) == {}
