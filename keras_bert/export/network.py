@@ -1,5 +1,6 @@
 """A network -> a file that LiteRT, ONNX Runtime or OpenVINO can run."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -94,6 +95,11 @@ def write_openvino(
         input_signature=list(specs.values()),
         autograph=False,
     ).get_concrete_function()
+    if sys.version_info >= (3, 13):
+        # OpenVINO's own function deletes a local variable in `exec`, which is
+        # an error since Python 3.13.
+        utils = import_extra("openvino.frontend.tensorflow.utils", "openvino")
+        utils.get_environment_setup = lambda _: {"tensorflow": tf.__version__}
     try:
         network = openvino.convert_model(function, share_weights=False)
     except openvino.frontend.OpConversionFailure as error:
