@@ -61,18 +61,19 @@ def train(
 
     Raises:
         InputError: If a batch cannot be split, if the folder contains another
-            run, or if a loss or a weight is not finite. In the last case, the
-            message names the step.
+            run or another process is training in it, or if a loss or a weight
+            is not finite. In the last case, the message names the step.
         ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
     """
-    run = _Run(setup, folder, config, callbacks)
-    try:
-        run.go()
-    except KeyboardInterrupt:
-        if not ends_at_interrupt:
-            raise
-        logging.warning("Interrupted at step %d.", run.step)
+    with folder.only_writer():
+        run = _Run(setup, folder, config, callbacks)
+        try:
+            run.go()
+        except KeyboardInterrupt:
+            if not ends_at_interrupt:
+                raise
+            logging.warning("Interrupted at step %d.", run.step)
     return run.network.model, run.history
 
 
@@ -136,8 +137,9 @@ class _Run:
             Progress("Training", total, initial=self.step) as progress,
             self.sigterm,
         ):
+            verb = "resumes" if self.step else "starts"
             logging.info(
-                f"The run starts at step {self.step}; a checkpoint is written "
+                f"The run {verb} at step {self.step}; a checkpoint is written "
                 f"every {self.interval} steps"
             )
             if self.step and self.callbacks:

@@ -1,10 +1,11 @@
 """The folder of a run: how it is opened, resumed and written."""
 
+import contextlib
 import dataclasses
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ from keras_bert.training.checkpoint import (
 )
 from keras_bert.training.distribution import is_chief, value_of_chief
 from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,6 +76,40 @@ class RunFolder:
     def is_written(self) -> bool:
         """Whether this process writes the files."""
         return is_chief(self.strategy)
+
+    @contextlib.contextmanager
+    def only_writer(self) -> Iterator[None]:
+        """Locks the folder until the end of the context or of the process.
+
+        A store, such as S3, and some network file systems have no locks; there,
+        nothing is checked.
+
+        Raises InputError if another process has locked the folder.
+        """
+        if not (
+            self.is_written and fcntl and isinstance(self.path, os.PathLike)
+        ):
+            yield
+            return
+        is_new = not self.path.exists()
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(
+                    f"Another process is training in {self.path}; wait until "
+                    "it ends, or give another output_dir."
+                ) from error
+            except OSError:
+                pass  # The file system has no locks.
+            yield
+        finally:
+            os.close(handle)
+            if is_new:  # a refused run leaves no folder
+                with contextlib.suppress(OSError):
+                    self.path.rmdir()
 
     def last_step(self) -> int:
         """Returns the step of the last checkpoint, or 0.

@@ -165,7 +165,7 @@ def test_two_workers_killed_ten_times_finish_without_a_hand(
     logs = [(tmp_path / f"log_{i}.txt").read_text() for i in range(2)]
     for log in logs:
         assert "Error: Another worker has ended or cannot be" in log
-        assert re.search("The run starts at step [1-9]", log)
+        assert re.search("The run resumes at step [1-9]", log)
     _assert_same(killed, whole, step=300)
 
 

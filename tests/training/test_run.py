@@ -240,6 +240,20 @@ def test_a_finished_run_is_not_trained_again(seven, tmp_path, caplog):
     assert train_small(folder, 7)[1] == {"step": 7}
 
 
+def test_two_runs_do_not_write_to_one_folder(tmp_path):
+    refused = []
+
+    def start_another_run(epoch, logs):
+        with pytest.raises(InputError, match="process is training in .*; wait"):
+            train_small(tmp_path, 7)
+        refused.append(epoch)
+
+    callback = keras.callbacks.LambdaCallback(on_epoch_end=start_another_run)
+    model, figures = train_small(tmp_path, 4, callbacks=[callback])
+    assert refused and figures["step"] == 4
+    assert train_small(tmp_path, 4)[1] == figures
+
+
 def test_another_model_or_optimizer_is_refused(tmp_path):
     train_small(tmp_path, 2)
 
