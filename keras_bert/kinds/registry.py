@@ -33,6 +33,6 @@ def get_kind(name: str) -> type[Kind]:
         raise InputError(
             f"No kind of task is named {name!r}; the known kinds are "
             f"{', '.join(kinds)}. To use a kind of your own, first import "
-            "the file that defines it."
+            "the file that defines it, or give --task=FILE to the command."
         )
     return kinds[name]
