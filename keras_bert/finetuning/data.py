@@ -83,7 +83,7 @@ def learn_labels(
     0s and 1s. For `are_tags`, see `with_label_names`.
     """
     if not are_tags:
-        _check_is_no_matrix(rows)
+        _check_is_no_matrix(rows, min_size=1)
     labels: dict[Any, None] = {
         label: None
         for number, row in numbered(rows)
@@ -115,7 +115,8 @@ def with_label_names(
     per word, so 0 and 1 may be the names of tags.
     """
     if not are_tags:
-        _check_is_no_matrix(rows)
+        # A list of one name, such as [1], is right if "1" is a label.
+        _check_is_no_matrix(rows, min_size=2)
 
     def name(label: Any, number: int) -> Any:
         if isinstance(label, (list, tuple)):
@@ -270,19 +271,24 @@ def _decoded(value: Any) -> Any:
         ) from error
 
 
-def _check_is_no_matrix(rows: Sequence[Row]) -> None:
+def _check_is_no_matrix(rows: Sequence[Row], *, min_size: int) -> None:
+    """Raises InputError if all labels are lists of 0s and 1s of equal length.
+
+    Lists that are shorter than `min_size` are allowed. Lists of one number are
+    a matrix only if both 0 and 1 occur.
+    """
     labels: list[Any] = [row.get("label") for _, row in numbered(rows)]
-    sizes = {len(x) if isinstance(x, list) else 0 for x in labels}
-    if (
-        len(sizes) == 1
-        and min(sizes) > 1
-        and all(isinstance(x, (int, float)) for row in labels for x in row)
-        and all(x in (0, 1) for row in labels for x in row)
+    sizes = {len(x) if isinstance(x, (list, tuple)) else 0 for x in labels}
+    if len(sizes) != 1 or min(sizes) < min_size:
+        return
+    values = [x for row in labels for x in row]
+    if all(isinstance(x, (int, float)) and x in (0, 1) for x in values) and (
+        min(sizes) > 1 or set(values) == {0, 1}
     ):
         raise InputError(
             "The labels of the rows form a matrix of 0s and 1s; give each row "
-            "a list of the names of its labels, such as [name for name, is_it "
-            "in zip(names, row) if is_it]."
+            "the name of its label or, if it has several, a list of names, "
+            "such as [name for name, is_it in zip(names, row) if is_it]."
         )
 
 

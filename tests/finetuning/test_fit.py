@@ -348,6 +348,21 @@ def test_words(words):
      Says("Some of the labels 'a', 'a ' differ only in leading or")),
     ("a matrix", lambda x: learn_labels([{"label": [0, 1]}, {"label": [1, 1]}]),
      Says("form a matrix of 0s and 1s")),
+    ("a matrix of tuples", lambda x: learn_labels(
+        _as_rows(["a", "b"], list(zip([0, 1], [1, 1], strict=True)))),
+     Says("form a matrix of 0s and 1s")),
+    *(
+        (f"a matrix of one column of {name}", lambda x, y=y: learn_labels(
+            _as_rows(["a", "b"], y)), Says("form a matrix of 0s and 1s"))
+        for name, y in (("an array", np.array([[1], [0]])),
+                        ("tuples", [(0,), (1,)]),
+                        ("booleans", [[True], [False]]))
+    ),
+    ("lists of one number", lambda x: learn_labels(
+        [{"label": [0]}, {"label": [1]}, {"label": [2]}]), ("0", "1", "2")),
+    ("lists of one name that is a number", lambda x: with_label_names(
+        [{"label": [0]}, {"label": [1]}], ["0", "1", "2"]),
+     [{"label": ["0"]}, {"label": ["1"]}]),
     ("no label", lambda x: learn_labels([{"text": "a"}]),
      Says("The label of example 1 is None")),
     ("a label that is NaN", lambda x: learn_labels([ROWS[0], {"label": NAN}]),
