@@ -78,9 +78,9 @@ def learn_labels(
 ) -> tuple[str, ...]:
     """Returns the sorted names of all labels in rows.
 
-    Numbers are sorted as numbers. Raises InputError if a label is missing, or
-    if the labels have several types, differ only in spaces, or are a matrix of
-    0s and 1s. For `are_tags`, see `with_label_names`.
+    Numbers are sorted as numbers. Raises InputError if a label is missing or
+    empty, or if the labels have several types, differ only in spaces, or are a
+    matrix of 0s and 1s. For `are_tags`, see `with_label_names`.
     """
     if not are_tags:
         _check_is_no_matrix(rows, min_size=1)
@@ -300,5 +300,11 @@ def _leaves(label: Any, number: int) -> list[str | int]:
         raise InputError(
             f"The label of example {number} is {label!r}; give y, or a column "
             "'label', with a string, an integer or a boolean for each row."
+        )
+    if isinstance(label, str) and not label.strip():
+        raise InputError(
+            f"Example {number} has the empty label {label!r}; correct it, or "
+            "leave it out. padded_batch adds empty labels to lists; use "
+            "ragged_batch instead."
         )
     return [label]

@@ -393,11 +393,13 @@ class Kind(tf.Module):
         counts = f"has {' or '.join(map(str, numbers))} text_fields"
         two = "needs at least two labels"
         once = "has labels that all differ"
+        no_empty = "has tags that are not empty"
         differ = "has text_fields that all differ"
         for is_right, what, given in (
             (len(fields) in numbers, counts, fields),
             (len(set(fields)) == len(fields), differ, fields),
             (len(set(labels)) == len(labels), once, labels),
+            (all(labels) or not self.tags_words, no_empty, labels),
             (len(labels) > 1 or not self.has_labels, two, labels),
             (self.has_labels or not labels, "has no labels", labels),
         ):

@@ -317,6 +317,13 @@ def test_words(words):
     assert found == [{"words": ["a", "b"]}, {"words": ["c"]}]
 
 
+# Texts with lists of one label and of two labels.
+_LABELED = tf.data.Dataset.zip(
+    _dataset(["a", "b"]),
+    _dataset(tf.ragged.constant([["a"], ["b", "a"]])).map(tf.identity),
+)
+
+
 @cases(
     ("more labels", lambda x: _as_rows(["a"], [1, 2]),
      Says("The labels of 1 rows are [1, 2]; give a list with a label for")),
@@ -367,6 +374,18 @@ def test_words(words):
      Says("The label of example 1 is None")),
     ("a label that is NaN", lambda x: learn_labels([ROWS[0], {"label": NAN}]),
      Says("The label of example 2 is nan")),
+    ("an empty label", lambda x: learn_labels([ROWS[0], {"label": ""}]),
+     Says("Example 2 has the empty label ''; correct it, or leave it out.")),
+    ("a label of a blank", lambda x: learn_labels([{"label": " "}]),
+     Says("Example 1 has the empty label ' '")),
+    ("padded labels", lambda x: learn_labels(
+        _as_rows(_LABELED.padded_batch(2))),
+     Says("padded_batch adds empty labels to lists; use ragged_batch")),
+    ("padded tags", lambda x: learn_labels(
+        [{"label": ["B"]}, {"label": ["B", ""]}], are_tags=True),
+     Says("Example 2 has the empty label ''")),
+    ("ragged labels", lambda x: learn_labels(
+        _as_rows(_LABELED.ragged_batch(2))), ("a", "b")),
     ("a fraction", lambda x: learn_labels([{"label": 0.5}]),
      Says("is 0.5; give y, or a column 'label', with a string, an integer")),
     ("a matrix of names", lambda x: with_label_names(
@@ -439,6 +458,8 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
      Says("Example 1 is 1; give a dict")),
     ("a string of labels", _make("good"), Says("'good' is not a list of lab")),
     ("a label twice", _make(["a", "a"]), Says("that all differ")),
+    ("an empty tag", lambda c: keras_bert.TokenClassifier.from_pretrained(
+        c, ["O", ""]), Says("has tags that are not empty, but this one has")),
     ("one label to choose", _make(["a"]), ONE_LABEL),
     ("one field", lambda c: _classifier(c, ["a", "b"], "text")
      .kind.spec.text_fields, ("text",)),
