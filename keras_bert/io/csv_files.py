@@ -75,9 +75,10 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
     """Returns the delimiter with which the header has all `columns`; else ",".
 
-    A column is a name or an index. If several delimiters fit, the one that
-    makes the most columns is returned, because almost any delimiter makes a
-    column with the index 0.
+    A column is a name or an index. A comma comes before the other delimiters,
+    which may be part of a text. A delimiter must make two columns or more,
+    because each delimiter makes a column with the index 0. Without `columns`,
+    the delimiter that makes the most columns is returned.
     """
 
     def num_names(delimiter: str) -> int:
@@ -85,4 +86,6 @@ def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
         fits = all(c in names or c in range(len(names)) for c in columns)
         return len(names) if fits else 0
 
-    return max(_DELIMITERS, key=num_names)
+    if not columns:
+        return max(_DELIMITERS, key=num_names)
+    return next((x for x in _DELIMITERS if num_names(x) > 1), ",")

@@ -123,6 +123,20 @@ def test_csv_with_one_column_that_is_read_by_its_number(read):
         assert found == rows
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("3.5,5;4;10 feet\n", "5;4;10 feet"),
+        ("1,a\tb\tc\n", "a\tb\tc"),
+        ("1;a b\n", "a b"),
+    ],
+)
+def test_a_comma_comes_before_other_delimiters(read, content, text):
+    columns = {"label": 0, "text": 1}
+    (row,) = read(readers.csv, content, columns=columns, header=False)
+    assert row["text"] == text
+
+
 @pytest.mark.parametrize("make", [readers.tsv, readers.csv])
 def test_numbers_do_not_show_whether_there_is_a_header(make):
     with pytest.raises(InputError, match="give header=True or header=False"):
