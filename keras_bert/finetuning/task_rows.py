@@ -5,6 +5,8 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from absl import logging
+
 from keras_bert.errors import InputError
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
 from keras_bert.kinds.fields import check_text_fields, numbered
@@ -84,6 +86,7 @@ class TaskRows:
         if self._kind.has_labels and not spec.labels:
             labels = learn_labels(rows, are_tags=self._kind.tags_words)
             spec = dataclasses.replace(spec, labels=labels)
+        _warn_of_numbers(rows, spec.text_fields)
         learned = TaskRows(spec)
         return learned, learned._with_names(rows)
 
@@ -124,6 +127,21 @@ class TaskRows:
             f"The rows have the text fields {', '.join(fields)}; say which of "
             "these fields the model reads, in order: from_pretrained(..., "
             f"text_fields={fields[: numbers[-1]]!r})."
+        )
+
+
+def _warn_of_numbers(rows: Sequence[Row], fields: Sequence[str]) -> None:
+    """Warns of fields with floats if the first row has no label."""
+    ((_, row),) = numbered(rows[:1])
+    ignored = [
+        repr(name)
+        for name, value in row.items()
+        if name not in fields and isinstance(value, float) and value == value
+    ]
+    if ignored and "label" not in row:
+        logging.warning(
+            f"The rows have no label, so their numbers in {', '.join(ignored)} "
+            "are ignored; if one is the label, rename it to 'label'."
         )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import keras
 import numpy as np
@@ -456,6 +457,8 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
      Says("The model has no labels yet")),
     ("numbers", lambda c: _classifier(c).fit([1, 2], ["a", "b"]),
      Says("Example 1 is 1; give a dict")),
+    ("numbers to embed", lambda c: keras_bert.TextEmbedder.from_pretrained(
+        c).fit([1, 2]), Says("Example 1 is 1; give a dict")),
     ("a string of labels", _make("good"), Says("'good' is not a list of lab")),
     ("a label twice", _make(["a", "a"]), Says("that all differ")),
     ("an empty tag", lambda c: keras_bert.TokenClassifier.from_pretrained(
@@ -540,6 +543,22 @@ def test_an_embedder_learns_another_number_of_texts():
     triplet = (["a"], ["b"], ["c"])
     learned, _ = model._rows.learn(triplet)
     assert learned.spec.text_fields == ("text", "other_text", "negative")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ignored"),
+    [
+        ({"score": [0.9, 0.1]}, ["'score'"]),
+        ({"id": [7, 8], "other": [NAN, NAN]}, []),
+        ({"label": [0.9, 0.1], "score": [0.9, 0.1]}, []),
+    ],
+)
+def test_an_embedder_names_numbers_that_it_ignores(numbers, ignored, logged):
+    model = keras_bert.TextEmbedder.from_pretrained("mini_en")
+    frame = pd.DataFrame({"text": TEXTS[:2], "other_text": TEXTS[2:4]})
+    model._rows.learn(frame.assign(**numbers))
+    found = re.findall("their numbers in (.*) are ignored", logged.text)
+    assert found == ignored
 
 
 def test_a_classifier_reads_what_the_checkpoint_has(
