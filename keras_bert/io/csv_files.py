@@ -1,6 +1,7 @@
 """CSV and TSV files: their rows, and the delimiter of their columns."""
 
 import csv
+import itertools
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 
 _DELIMITERS = ",;\t"
+# The number of rows that `csv_delimiter` reads.
+_NUM_ROWS = 20
 # Without a limit, an unclosed quote would make a large file one field.
 _MAX_FIELD_SIZE = 100_000_000
 # Matches a text in quotes that has quotes inside, all of them doubled.
@@ -75,17 +78,22 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
     """Returns the delimiter with which the header has all `columns`; else ",".
 
-    A column is a name or an index. A comma comes before the other delimiters,
-    which may be part of a text. A delimiter must make two columns or more,
-    because each delimiter makes a column with the index 0. Without `columns`,
-    the delimiter that makes the most columns is returned.
+    A column is a name or an index. If several delimiters fit, one that makes
+    equally many columns in each of the first rows is better, and a comma is
+    better than a semicolon or a tab, which may be part of a text. A delimiter
+    must make two columns or more, because each makes a column with the index 0.
     """
 
-    def num_names(delimiter: str) -> int:
-        names = csv_header(path, delimiter)
+    def rank(delimiter: str) -> int:
+        table = csv_table(path, delimiter)
+        try:
+            rows = [row for _, row in itertools.islice(table, _NUM_ROWS)]
+        except InputError:
+            return 0
+        names = rows[0] if rows else []
         fits = all(c in names or c in range(len(names)) for c in columns)
-        return len(names) if fits else 0
+        if not fits or len(names) < 2:
+            return 0
+        return 2 if len({*map(len, rows)}) == 1 else 1
 
-    if not columns:
-        return max(_DELIMITERS, key=num_names)
-    return next((x for x in _DELIMITERS if num_names(x) > 1), ",")
+    return max(_DELIMITERS, key=rank)

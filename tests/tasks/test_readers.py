@@ -129,11 +129,13 @@ def test_csv_with_one_column_that_is_read_by_its_number(read):
         ("3.5,5;4;10 feet\n", "5;4;10 feet"),
         ("1,a\tb\tc\n", "a\tb\tc"),
         ("1;a b\n", "a b"),
+        # Only with semicolons, each row has as many columns.
+        ("1;a, b;7\n0;c;8\n", "a, b"),
     ],
 )
-def test_a_comma_comes_before_other_delimiters(read, content, text):
+def test_the_delimiter_of_numbered_columns(read, content, text):
     columns = {"label": 0, "text": 1}
-    (row,) = read(readers.csv, content, columns=columns, header=False)
+    row, *_ = read(readers.csv, content, columns=columns, header=False)
     assert row["text"] == text
 
 
