@@ -272,7 +272,10 @@ def test_the_served_model_tags_words_as_predict_does(
         ({"words": ["a", "dog"], "label": ["O"]}, "Example 2 has 2 words and"),
         ({"words": ["a"], "label": "O"}, "has 1 words and the label 'O'; give"),
         ({"words": ["a"], "label": ["B-ORG"]}, "'B-ORG' of example 2 is not"),
-        ({"words": "a", "label": ["O"]}, "words of example 2 are 'a'; give"),
+        (
+            {"words": "a", "label": ["O"]},
+            "'a' is not a list of words of example 2",
+        ),
     ],
 )
 def test_a_wrong_row_is_named(kind, row, message):
