@@ -205,7 +205,7 @@ def test_writers_of_the_same_file_do_not_disturb_each_other(kind, tmp_path):
         ("regression", ROWS, {"label": "x"}, "Label 'x' of example 8 is not"),
         ("multilabel", ROWS, {"label": 7}, "The label of example 8 is 7"),
         ("span", QUESTIONS * 2, {"label": 7}, "The label of question 8 is 7"),
-        ("token_classification", WORDS * 2, {"words": 7}, "of example 8 are 7"),
+        ("token_classification", WORDS * 2, {"words": 7}, "of example 8; give"),
         ("multiple_choice", CHOICES, {"label": 7}, "Label 7 of example 8 is"),
     ],
 )

@@ -149,7 +149,7 @@ def test_it_learns(config, vocab_file):
             "Example 2 has 2 endings, .* the first example, 3",
         ),
         ({"endings": ["a"]}, "Example 2 has 1 endings, but .* at least two"),
-        ({"endings": "a b c"}, "endings of example 2 are 'a b c'; give a list"),
+        ({"endings": "a b c"}, "'a b c' is not a list of endings of example 2"),
         ({"label": "3"}, "Label '3' of example 2 is not one of 0, 1, 2, the"),
         ({"label": 3}, "Label 3 of example 2 is not one of"),
         ({"label": True}, "Label True of example 2 is not one of"),
