@@ -84,7 +84,7 @@ def test_the_form_of_cohere(reranker, path):
         ({"query": "q", "texts": []}, 400, "texts is empty"),
         ({"query": "q", "documents": [{}]}, 400, "Part of documents has no te"),
         ({**ONE, "top_n": 0}, 400, "top_n is 0"),
-        ({**ONE, "rank_fields": ["title"]}, 400, "must be null. Leave it out"),
+        ({**ONE, "rank_fields": ["title"]}, 400, "must be null. Leave out"),
         ({"query": "q", "texts": ["", "a" * 21]}, 413, "Text 2 is longer"),
         ({"query": "q" * 10, "texts": ["a"]}, 413, "Text 1 is longer"),
     ],
