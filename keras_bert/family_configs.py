@@ -130,8 +130,8 @@ def _check_values(values: Values, name: str) -> None:
         raise InputError(
             f"hidden_act is {hidden_act!r} and position_embedding_type is "
             f"{positions!r}, but in the family {name}, this package supports "
-            f"only {' or '.join(family.positions)} positions and "
-            f"{', '.join(ACTIVATIONS)}; give another model."
+            f"only {' or '.join(family.positions)} positions and the "
+            f"activations {', '.join(ACTIVATIONS)}; give another model."
         )
     for key in ("is_decoder", "add_cross_attention", "pruned_heads"):
         if values.get(key):

@@ -276,8 +276,8 @@ class Kind(tf.Module):
         """Fits weights that are not trained, such as thresholds, on a dev set.
 
         `outputs` are the model's outputs for `examples`. Returns the outputs to
-        score. The output of an example must not come from weights that were
-        fitted to this example.
+        score: each of them must be computed with weights that were fitted to
+        other examples only, so that the score is not too good.
         """
         return outputs
 

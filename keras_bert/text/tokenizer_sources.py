@@ -42,8 +42,8 @@ def read_tokenizer(file: Path) -> TokenizerJson:
 def _of_sentencepiece(file: Path) -> dict[str, Any]:
     if file.name != SENTENCEPIECE:
         raise InputError(
-            f"The name of {file} does not say which special tokens it needs; "
-            "give the tokenizer.json of the checkpoint."
+            f"The name of {file} does not say which special tokens the "
+            "vocabulary needs; give the tokenizer.json of the checkpoint."
         )
     fields = [*_fields(file.read_bytes())]
     pieces = [_piece(value) for number, value in fields if number == 1]

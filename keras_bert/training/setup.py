@@ -87,7 +87,7 @@ class TrainingSetup:
 
 
 class BuiltNetwork(NamedTuple):
-    """The model of a run and all that trains it.
+    """The model of a run and everything that trains it.
 
     Attributes:
         model: The result of the run.
@@ -107,7 +107,7 @@ class BuiltNetwork(NamedTuple):
 def build_network(
     setup: TrainingSetup, config: TrainConfig, folder: RunFolder, step: int
 ) -> BuiltNetwork:
-    """Returns the model and all that trains it, as they are after `step`."""
+    """Returns the model and what trains it, in their state after `step`."""
     checkpoint = folder.checkpoint_of(step)
     with (
         _seeded(config.random_seed),
