@@ -16,15 +16,17 @@ Values = Mapping[str, Any]
 # form, and Hugging Face's "gelu" is the erf form.
 ACTIVATIONS = {
     "gelu": "gelu_erf",
+    "gelu_python": "gelu_erf",
     "gelu_new": "gelu",
     "gelu_pytorch_tanh": "gelu",
     "linear": "linear",
     "relu": "relu",
     "silu": "silu",
+    "swish": "silu",
     "tanh": "tanh",
 }
-# The tanh form has two names in transformers. This mapping has the first name,
-# which is the usual one.
+# Some activations have two names in transformers. This mapping has the first
+# name, which is the usual one.
 HUGGINGFACE_NAMES = {x: name for name, x in reversed(ACTIVATIONS.items())}
 
 
@@ -154,7 +156,7 @@ def _modern(values: Values) -> Values:
     if layers:
         later = [i for i, x in enumerate(layers) if i and x[:4] == "full"]
         every = later[0] if later else len(layers)
-    if layers not in (None, _layer_types(count, every)):
+    if layers is not None and layers != _layer_types(count, every):
         raise InputError(
             f"The model config has the layer_types {layers!r:.80}, but the "
             "first and then every n-th layer must have full attention; give "

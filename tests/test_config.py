@@ -39,9 +39,15 @@ def test_other_keys_are_written_unless_they_have_the_default(config):
 
 @pytest.mark.parametrize(
     ("hugging_face", "expected"),
-    [("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("relu", "relu")],
+    [
+        ("gelu", "gelu_erf"),
+        ("gelu_python", "gelu_erf"),
+        ("gelu_new", "gelu"),
+        ("relu", "relu"),
+        ("swish", "silu"),
+    ],
 )
-def test_names_of_gelu_in_hugging_face_configs(hugging_face, expected):
+def test_names_of_activations_in_hugging_face_configs(hugging_face, expected):
     config = BertConfig.from_dict(
         {
             "architectures": ["BertModel"],

@@ -321,6 +321,8 @@ def test_other_spellings_of_a_config():
         ({"model_type": "new", "rope_scaling":
           {"type": "ntk", "factor": 4, "mixed_b": 0.6}},
          "'mixed_b': 0.6}, but .* with rope_theta and factor; give another"),
+        ({"model_type": "modernbert", "global_attn_every_n_layers": 0},
+         "global_attn_every_n_layers is 0, but must be above"),
         ({"model_type": "distilbert", "layer_norm_eps": 1e-5},
          "layer_norm_eps: 1e-05, but .* distilbert, .* supports only 1e-12;"),
         ({"model_type": "new", "logn_attention_scale": True},
