@@ -133,7 +133,7 @@ def save_pretrained(
 
 
 def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:
-    """Returns the name of the first kind that has the heads of a network."""
+    """Returns the name of the kind whose heads are those of a network."""
     heads = heads_of(arrays_of(network)) - _NO_KIND
     outputs = network.output if isinstance(network.output, dict) else {}
     kinds = []

@@ -179,9 +179,9 @@ class HubNames:
         """Returns what the kind adds to transformers' `config.json`."""
         if self.problem_type and settings.in_windows:
             raise InputError(
-                "transformers' format has no windows, but the model has "
-                f"window_pooling={settings.window_pooling}; keep the model in "
-                "our format, keras."
+                "transformers' format does not support windows, but the model "
+                f"has window_pooling={settings.window_pooling}; keep the model "
+                "in our format, keras."
             )
         values = self.further_values(settings)
         if self.problem_type in (None, RANKING):

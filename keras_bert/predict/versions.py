@@ -50,9 +50,9 @@ def new_version(
 
     The version gets checksums of all files except the model card, which may be
     edited. Other processes may write versions at the same time. If the block
-    raises an error, the folder is removed. If the process is killed, a folder
-    `.partial-*` remains (on a store, a marked folder). No server loads this
-    folder.
+    raises an error, the folder is removed. If the process is killed, an
+    incomplete folder remains: `.partial-*` on a disk, and in an object store a
+    version folder that is marked as incomplete. Servers load neither of them.
 
     Raises InputError if there are versions of another format, because
     TensorFlow Serving would try to load the newest version whatever its format.

@@ -17,9 +17,9 @@ def read_tfds(
 ) -> Iterator[Row]:
     """Yields the rows of a split as `task.read` does, without network access.
 
-    If the data set has the field `idx`, a row's index in the official file, all
-    rows are read into memory and sorted by `idx`. Otherwise, rows are read from
-    disk one after the other.
+    If the data set has the field `idx` (the index of a row in the official
+    file), all rows are read into memory and sorted by `idx`. Otherwise, rows
+    are read from disk one after the other.
 
     Args:
         task: The task, which names the fields and the labels of the rows.

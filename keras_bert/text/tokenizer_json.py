@@ -251,10 +251,10 @@ class TokenizerJson:
         return {y: normalizer[x] for x, y in _CASE.items() if x in normalizer}
 
     def read_post_processor(self) -> dict[str, Any]:
-        """Returns what the post-processor puts around texts, by name.
+        """Returns the settings of the post-processor; {} if it is not given.
 
-        The values are the names of [CLS] and [SEP], the id of the second
-        segment, and the number of [SEP] between the texts of a pair.
+        These are the tokens that stand for [CLS] and [SEP], the segment id of
+        the second text, and the number of [SEP] between the texts of a pair.
         """
         processor = self.values.get("post_processor", {})
         if processor == {}:

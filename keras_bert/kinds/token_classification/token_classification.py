@@ -75,11 +75,11 @@ class TokenClassification(Kind):
     tags. A score is the marginal probability of the tag: the sum of the
     probabilities of all sequences of tags that have this tag at the word.
 
-    The label of a word is learned and predicted at its first token. A word that
-    would be several words in a text, such as "U.S.", is learned at the first
-    token of each part. The later parts get I- instead of B-, so that a text has
-    the same entities as the list of its words. A text longer than
-    `max_seq_length` is read in windows that overlap by half of their tokens;
+    The label of a word is learned and predicted at its first token. If a
+    text is given instead of its words, it is split around punctuation, so a
+    word such as "U.S." becomes several words. Therefore, such a word is learned
+    at the first token of each of its parts, and the later parts get I- instead
+    of B-. A text longer than `max_seq_length` is read in windows that overlap by half of their tokens;
     each word is learned and predicted in one of the windows. In training, a CRF
     treats the words of each window as a separate sequence; in prediction, it
     chooses the tags of all words of the text together.
