@@ -79,8 +79,9 @@ class TokenClassification(Kind):
     text is given instead of its words, it is split around punctuation, so a
     word such as "U.S." becomes several words. Therefore, such a word is learned
     at the first token of each of its parts, and the later parts get I- instead
-    of B-. A text longer than `max_seq_length` is read in windows that overlap by half of their tokens;
-    each word is learned and predicted in one of the windows. In training, a CRF
+    of B-. A text longer than `max_seq_length` is read in windows that overlap
+    by half of their tokens; each word is learned and predicted in one of the
+    windows. In training, a CRF
     treats the words of each window as a separate sequence; in prediction, it
     chooses the tags of all words of the text together.
 
