@@ -81,9 +81,9 @@ class TokenClassification(Kind):
     at the first token of each of its parts, and the later parts get I- instead
     of B-. A text longer than `max_seq_length` is read in windows that overlap
     by half of their tokens; each word is learned and predicted in one of the
-    windows. In training, a CRF
-    treats the words of each window as a separate sequence; in prediction, it
-    chooses the tags of all words of the text together.
+    windows. In training, a CRF treats the words of each window as a separate
+    sequence; in prediction, it chooses the tags of all words of the text
+    together.
 
     A row without a label may have a `text` instead of the words. The text is
     split at white space and around punctuation, except for the
