@@ -234,21 +234,12 @@ def _warn_of_lost_tokenization(settings: TokenizerSettings) -> None:
             "The model is cased; pass --do_lower_case=false to "
             "google-research/bert."
         )
-    googles = TokenizerSettings(do_lower_case=settings.do_lower_case)
-    for name in (
-        "strips_accents",
-        "tokenize_chinese_chars",
-        "truncation_side",
-        "special_tokens",
-    ):
-        value = getattr(settings, name)
-        if value != getattr(googles, name):
-            logging.warning(
-                "google-research/bert ignores %s=%s of the tokenizer, so it "
-                "will make other ids from some texts.",
-                name,
-                value,
-            )
+    _warn_of_ignored(
+        settings,
+        TokenizerSettings(do_lower_case=settings.do_lower_case),
+        "strips_accents tokenize_chinese_chars truncation_side special_tokens",
+        "of the tokenizer, so it will make other ids from some texts",
+    )
 
 
 def _task_beside(
@@ -305,12 +296,21 @@ def _check_google_has(config: BertConfig) -> None:
             "google-research/bert has no code for a network with "
             f"{', '.join(config.family_fields)}; convert to another format."
         )
-    for name in ("directionality", "layer_norm_eps"):
-        value = getattr(config, name)
-        if value != getattr(BertConfig, name):
+    _warn_of_ignored(
+        config,
+        BertConfig,
+        "directionality layer_norm_eps",
+        "in the config, so its outputs will differ from those of this package",
+    )
+
+
+def _warn_of_ignored(
+    settings: Any, googles: Any, names: str, effect: str
+) -> None:
+    """Logs each named value that differs from the value in Google's code."""
+    for name in names.split():
+        value = getattr(settings, name)
+        if value != getattr(googles, name):
             logging.warning(
-                "google-research/bert ignores %s=%s in the config, so its "
-                "outputs will differ from those of this package.",
-                name,
-                value,
+                "google-research/bert ignores %s=%s %s.", name, value, effect
             )

@@ -14,6 +14,28 @@ _OF_LEARNING_RATE = (
 )
 
 
+def as_list(
+    callbacks: keras.callbacks.Callback
+    | Sequence[keras.callbacks.Callback]
+    | None,
+) -> list[keras.callbacks.Callback]:
+    """Returns one callback, several or none as a list.
+
+    Raises InputError for a callback that sets the learning rate.
+    """
+    if isinstance(callbacks, keras.callbacks.Callback):
+        callbacks = [callbacks]
+    for callback in callbacks or ():
+        if isinstance(callback, _OF_LEARNING_RATE):
+            raise InputError(
+                f"{type(callback).__name__} sets the learning rate, which "
+                "follows the schedule of the config; leave the callback out, "
+                "and give learning_rate, warmup_proportion, stable_proportion "
+                "or decay_power."
+            )
+    return list(callbacks or ())
+
+
 class Callbacks:
     """Calls Keras callbacks during a run, as Keras' `fit` does.
 
@@ -43,8 +65,6 @@ class Callbacks:
     and an evaluation. With several workers, the run ends after the interval,
     and only the chief's callbacks decide. To continue the training afterwards,
     repeat the call without callbacks; with callbacks, it does nothing.
-
-    Raises InputError for a callback that sets the learning rate.
     """
 
     def __init__(
@@ -54,17 +74,7 @@ class Callbacks:
         optimizer: keras.optimizers.Optimizer,
         **params: int,
     ):
-        if isinstance(callbacks, keras.callbacks.Callback):
-            callbacks = [callbacks]
-        self._callbacks = list(callbacks or ())
-        for callback in self._callbacks:
-            if isinstance(callback, _OF_LEARNING_RATE):
-                raise InputError(
-                    f"{type(callback).__name__} sets the learning rate, which "
-                    "follows the schedule of the config; leave the callback "
-                    "out, and give learning_rate, warmup_proportion, "
-                    "stable_proportion or decay_power."
-                )
+        self._callbacks = as_list(callbacks)
         self._model = model
         if callbacks:
             model.optimizer = optimizer  # Keras' TensorBoard needs it

@@ -11,7 +11,7 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.progress import Progress
-from keras_bert.training.callbacks import Callbacks, LazyMetrics
+from keras_bert.training.callbacks import Callbacks, LazyMetrics, as_list
 from keras_bert.training.checkpoint import checkpoint_writer
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
@@ -66,6 +66,7 @@ def train(
         ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
     """
+    callbacks = as_list(callbacks)  # checked before an earlier run is removed
     with folder.only_writer():
         run = _Run(setup, folder, config, callbacks)
         try:

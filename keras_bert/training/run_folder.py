@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.io.paths import to_path
+from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import atomic_path, remove, whole_folder
 from keras_bert.training.best import SCORE_FILE, best_of, is_better
 from keras_bert.training.checkpoint import (
@@ -86,9 +86,7 @@ class RunFolder:
 
         Raises InputError if another process has locked the folder.
         """
-        if not (
-            self.is_written and fcntl and isinstance(self.path, os.PathLike)
-        ):
+        if not (self.is_written and fcntl) or is_remote(self.path):
             yield
             return
         is_new = not self.path.exists()

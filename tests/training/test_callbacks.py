@@ -10,6 +10,7 @@ from small_run import CONFIG, history_rows, train_small
 
 from keras_bert.errors import InputError
 from keras_bert.training.callbacks import Callbacks, LazyMetrics
+from keras_bert.training.run_folder import RunFolder
 
 # Two intervals of 4 steps, and one of 2.
 LONG = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
@@ -222,7 +223,16 @@ def test_none_or_one_callback_needs_no_list(callbacks):
     assert not calls.stops
 
 
-def test_a_callback_that_sets_the_learning_rate_is_refused():
+def test_a_callback_that_sets_the_learning_rate_is_refused(
+    tmp_path, monkeypatch
+):
     callback = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-3)
     with pytest.raises(InputError, match="LearningRateScheduler sets the lea"):
         Callbacks([callback], keras.Sequential(), None)
+
+    def last_step(folder):
+        pytest.fail("this removes the earlier run")
+
+    monkeypatch.setattr(RunFolder, "last_step", last_step)
+    with pytest.raises(InputError, match="LearningRateScheduler sets the lea"):
+        train_small(tmp_path, 2, callbacks=[callback])
