@@ -187,7 +187,7 @@ def _key(kind: Kind) -> bytes:
     digest = hashlib.blake2b(digest_size=32)
     for part in (
         spec_to_json(kind.spec),
-        kind.tokenizer.vocab,
+        kind.tokenizer.rules,
         kind.tokenizer.settings,
         tf.__version__,
         kind.tokenizer.implementation,

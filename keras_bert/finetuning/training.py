@@ -341,7 +341,7 @@ def _fingerprint(
                 for x in evaluations.values()
             )
         ),
-        "vocabulary": digest_of(*kind.tokenizer.vocab),
+        "vocabulary": digest_of(*kind.tokenizer.rules),
         "settings of the tokenizer": digest_of(repr(kind.tokenizer.settings)),
         "network": digest_of(start.bert_config.to_json()),
     }

@@ -6,6 +6,7 @@ number, counted from 0.
 
 import collections
 import dataclasses
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -114,6 +115,16 @@ class TokenizerBase:
         settings = TokenizerSettings.from_values(values, folder)
         file = tokenizer_files.vocab_in(folder) or folder / "vocab.txt"
         return cls.from_settings(file, settings)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """All that determines the ids of a text besides the settings.
+
+        These are the pieces and, for a model other than BERT's, the text of the
+        tokenizer.json: its merges, scores and steps.
+        """
+        steps = [json.dumps(self.json.values)] if self.json else []
+        return *self.vocab, *steps
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
         """Returns a copy with the pieces `vocab` and the same added tokens."""

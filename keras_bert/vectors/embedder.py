@@ -163,7 +163,7 @@ class Embedder:
         """Returns a hash of all that determines a vector, except the text."""
         tokenizer = self.preprocessor.tokenizer
         config = config_of_network(self.model)
-        read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
+        read = self.settings, self.size, tokenizer.settings, tokenizer.rules
         hashed = hashlib.blake2b(digest_size=16)
         hashed.update(ascii((config, *read)).encode())
         for weight in self.model.weights:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 import logging
 import sys
 import threading
@@ -10,8 +11,10 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from kind_examples import make_kind
+from kind_examples import make_kind, make_spec
+from small_family import write_family
 
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.encoding import (
@@ -22,6 +25,7 @@ from keras_bert.finetuning.encoding import (
 from keras_bert.kinds import fields
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.kind import KINDS
+from keras_bert.kinds.spec import build_kind
 
 ROWS = [
     {"text": f"{i} the " * (i % 4) + f"fox {i}", "label": str(i % 2)}
@@ -136,6 +140,29 @@ def test_a_chunk_is_encoded_once_for_each_text_and_setting(
     vocab_file.write_text(vocab_file.read_text().replace("lazy", "crazy"))
     other = make_kind("classification", vocab_file, config, labels=("0", "1"))
     assert num_encoded(other, ROWS) == 8
+
+
+def test_rows_are_encoded_again_for_other_steps_with_the_same_pieces(
+    config, tmp_path, monkeypatch
+):
+    folder = write_family(tmp_path / "roberta", "roberta")
+    file = folder / "tokenizer.json"
+    before, values = load_tokenizer(folder), json.loads(file.read_text())
+    assert values["normalizer"] is None
+    values["normalizer"] = {"type": "NFC"}
+    file.write_text(json.dumps(values))
+    other = load_tokenizer(folder)
+    assert other.vocab == before.vocab and other.settings == before.settings
+    spec = make_spec("classification", labels=("0", "1"))
+    size = dataclasses.replace(config, vocab_size=before.vocab_size)
+    kinds = [build_kind(spec, tokenizer, size) for tokenizer in (before, other)]
+    rows = [{**row, "text": row["text"] + " e\u0301"} for row in ROWS]
+    made = [
+        _encode_counting(kind, rows, tmp_path / "c", monkeypatch)
+        for kind in (*kinds, kinds[0])
+    ]
+    assert [count for _, count in made] == [1, 1, 0]
+    assert _batches(made[1][0]) == _batches(kinds[1].encode(rows, labeled=True))
 
 
 def test_a_killed_run_continues_with_the_chunks_that_it_finished(

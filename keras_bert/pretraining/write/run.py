@@ -87,7 +87,7 @@ def create_pretraining_data(
     config = config or PretrainingDataConfig()
     settings = dataclasses.asdict(config)
     settings |= tokenizer.settings.to_values() | {
-        "vocab": digest("\n".join(tokenizer.vocab)),
+        "vocab": digest("\n".join(tokenizer.rules)),
         "output_files": [to_path(file).name for file in output_files],
     }
     outputs = OutputFiles(output_files, settings)
