@@ -149,15 +149,25 @@ def _named_columns(data: Any) -> dict[Any, list] | None:
             f"Several columns are named {', '.join(map(repr, repeated))}; "
             "give each a different name."
         )
-    columns = {name: data[name] for name in names}
+    try:
+        columns = {name: data[name] for name in names}
+    except TypeError:  # a stream, which has only rows
+        return None
     if not _are_columns(columns.values()):
         return None
     columns = {name: _values(column) for name, column in columns.items()}
     return None if len(set(map(len, columns.values()))) > 1 else columns
 
 
+def _record_names(data: Any) -> tuple[str, ...] | None:
+    """Returns the names of a structured NumPy array, or of one of its rows."""
+    return getattr(getattr(data, "dtype", None), "names", None)
+
+
 def _values(column: Any) -> list:
     """Returns the values of a column as a list."""
+    if _record_names(column):
+        return list(column)  # tolist would lose the names
     for method in ("to_pylist", "to_list", "tolist"):  # Arrow, polars, NumPy
         if hasattr(column, method):
             return getattr(column, method)()
@@ -218,6 +228,8 @@ def plain(value: Any) -> Any:
 
     The names of fields become strings.
     """
+    if names := _record_names(value):
+        value = {name: value[name] for name in names}
     value = value.tolist() if hasattr(value, "tolist") else value
     if hasattr(value, "_asdict"):  # a row of DataFrame.itertuples()
         value = value._asdict()

@@ -325,6 +325,15 @@ _LABELED = tf.data.Dataset.zip(
 )
 
 
+class _Stream:
+    """Has columns, but no values by name, as a streamed data set."""
+
+    column_names = ("text", "label")
+
+    def __iter__(self):
+        return iter(ROWS[:1])
+
+
 @cases(
     ("more labels", lambda x: _as_rows(["a"], [1, 2]),
      Says("The labels of 1 rows are [1, 2]; give a list with a label for")),
@@ -402,6 +411,13 @@ _LABELED = tf.data.Dataset.zip(
     ("named tuples", lambda x: _as_rows(
         list(pd.DataFrame({"text": ["a"]}).itertuples())),
      [{"Index": 0, "text": "a"}]),
+    ("records of NumPy", lambda x: _as_rows(pd.DataFrame(
+        {"other_text": ["b"], "text": ["a"]}).to_records(index=False)),
+     [{"other_text": "b", "text": "a"}]),
+    ("a list of records of NumPy", lambda x: _as_rows([np.array(
+        [("b", 1)], [("text", "U1"), ("label", int)])[0]]),
+     [{"text": "b", "label": 1}]),
+    ("a stream of rows", lambda x: _as_rows(_Stream()), ROWS[:1]),
     ("the number of a name", lambda x: with_label_names(ROWS, ["no", "yes"]),
      Says("Label 1 of example 1 is not one of the strings 'no', 'yes'; if it")),
 )  # fmt: skip
