@@ -1,6 +1,7 @@
 """A checkpoint's output layer -> the same layer with the task's label order."""
 
 import re
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -26,7 +27,7 @@ def label_places(
     layer. Names that differ only in case are treated as equal. If the
     checkpoint or the kind has labels without names, such as LABEL_0 or 0, and
     both have the same number of labels, the labels are treated as equal, in the
-    same order.
+    order of their numbers: sorted strings have "10" before "2".
 
     Raises InputError if the labels of the checkpoint are not those of the kind.
     """
@@ -47,7 +48,8 @@ def label_places(
     )
     is_other = not set(stored) & set(labels)
     if has_no_names and is_other and len(stored) == len(labels):
-        return list(range(len(labels)))
+        numbers = _numbers(stored)
+        return [numbers.index(number) for number in _numbers(labels)]
     raise InputError(
         f"{checkpoint.place} answers with the labels "
         f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
@@ -93,6 +95,13 @@ def reorder(
         for axis in axes:
             values = np.take(values, places, axis)
         weight.assign(values)
+
+
+def _numbers(names: Sequence[str]) -> list[int]:
+    """Returns the number of each label: its id if the names are all ids."""
+    ids = [int(x.rpartition("_")[2]) for x in names if _NO_NAME.fullmatch(x)]
+    places = list(range(len(names)))
+    return ids if sorted(ids) == places else places
 
 
 def _heads(kind: Kind) -> set[str]:

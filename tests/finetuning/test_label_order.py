@@ -219,6 +219,8 @@ def test_as_many_labels_of_other_names(saved, make, config, logged):
     ) in logged.text
 
 
+TWELVE = tuple(f"LABEL_{i}" for i in range(12))
+SORTED = tuple(sorted(map(str, range(12))))
 MNLI = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 
 
@@ -229,6 +231,7 @@ MNLI = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
         (MNLI, ("contradiction", "neutral", "entailment"), None),
         (MNLI, ("0", "1", "2"), [0, 1, 2]),
         (("0", "1"), ("no", "yes"), [0, 1]),
+        (TWELVE, SORTED, [0, 1, 10, 11, *range(2, 10)]),
         (("a", "A", "b"), ("b", "A", "a"), [2, 1, 0]),
         (("a", "A", "b"), ("a", "A", "B"), "answers with the labels a, A, b"),
         (("NEGATIVE", "POSITIVE"), ("pos", "neg"), "has pos, neg; give new_h"),
