@@ -91,7 +91,8 @@ def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
         except InputError:
             return 0
         names = rows[0] if rows else []
-        fits = all(c in names or c in range(len(names)) for c in columns)
+        indices = range(-len(names), len(names))
+        fits = all(c in names or c in indices for c in columns)
         if not fits or len(names) < 2:
             return 0
         return 2 if len({*map(len, rows)}) == 1 else 1

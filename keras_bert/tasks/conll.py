@@ -26,10 +26,10 @@ def conll(
 ) -> Reader:
     """Returns a reader of files whose columns are separated by spaces or tabs.
 
-    A blank line ends a row. A row has `words` and, if the file has more than
-    one column, `label`, a tag for each word. Lines with `-DOCSTART-` are
-    skipped. If `labels` include tags with B-, a tag with I- at the beginning of
-    an entity, as in IOB1, is read as the tag with B-.
+    A blank line or a line with `-DOCSTART-` ends a row. A row has `words` and,
+    if the file has more than one column, `label`, a tag for each word. If
+    `labels` include tags with B-, a tag with I- at the beginning of an entity,
+    as in IOB1, is read as the tag with B-.
     """
     return reader(
         lambda path, labeled: (
@@ -46,11 +46,11 @@ def _sentences(path: Path) -> Iterator[Sentence]:
     for number, line in enumerate(read_lines(path), 1):
         # Not str.split: a word may contain another kind of space.
         columns = re.split(r"[ \t]+", line.strip(" \t\r"))
-        if columns[0] == "":
+        if columns[0] in ("", "-DOCSTART-"):
             if sentence:
                 yield sentence
             sentence = []
-        elif columns[0] != "-DOCSTART-":
+        else:
             num_columns = num_columns or len(columns)
             if len(columns) != num_columns:
                 raise InputError(

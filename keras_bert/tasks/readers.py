@@ -48,10 +48,11 @@ def tsv(
     To read a file in which all fields are in quotes, or in which quotes enclose
     line breaks, use `csv`.
 
-    `columns` maps each field to its column: the 0-based index, or the name in
-    the header. For splits without labels, `test_columns` replaces `columns`.
-    `header` says whether each file begins with a header; it is required if
-    `columns` or `test_columns` has only indices. With `header=False`, a file
+    `columns` maps each field to its column: the 0-based index, which is -1 for
+    the last column, or the name in the header. For splits without labels,
+    `test_columns` replaces `columns`. `header` says whether each file begins
+    with a header; it is required if `columns` or `test_columns` has only
+    indices. With `header=False`, a file
     still has a header if one of its columns is given by name. A blank line is
     skipped, unless the file has only one column. A line with a wrong number of
     columns raises InputError. With `leave_out_broken`, such a line is skipped
@@ -283,7 +284,7 @@ def _table_rows(
             raise InputError(f"{path} is empty.")
     indices = {f: _index(c, names, path) for f, c in columns.items()}
     num_columns = len(names)
-    num_needed = max(indices.values()) + 1
+    num_needed = max(max(i + 1, -i) for i in indices.values())
     num_broken = 0
     for number, line in table:
         is_blank = len(line) == 1 and not line[0].strip()

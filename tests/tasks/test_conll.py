@@ -22,7 +22,7 @@ def test_columns_with_spaces_or_tabs(tmp_path):
     rows = _read(
         tmp_path,
         "\ufeff-DOCSTART- -X- O\n\nAda  NN B-PER\n\u00a0Lovelace\tNN\tI-PER\n"
-        "\r\n\nin IN O\r\n-DOCSTART- -X- O\n \t\nBa\u0085th NN B-LOC",
+        " \t\r\n\nin IN O\r\n-DOCSTART- -X- O\nBa\u0085th NN B-LOC",
     )
     assert rows == [
         {"words": ["Ada", "\u00a0Lovelace"], "label": ["B-PER", "I-PER"]},

@@ -140,6 +140,18 @@ def test_the_delimiter_of_numbered_columns(read, content, text):
 
 
 @pytest.mark.parametrize("make", [readers.tsv, readers.csv])
+def test_columns_that_are_counted_from_the_end(read, make):
+    columns = {"label": -1, "text": -3}
+    content = "a, b;7;1\nc, d;8;0\n"
+    if make is readers.tsv:
+        content = content.replace(";", "\t")
+    rows = read(make, content, columns=columns, header=False)
+    assert rows[1] == {"label": "0", "text": "c, d"}
+    with pytest.raises(InputError, match="columns, but 4 are expected"):
+        read(make, content, columns={"text": -4}, header=False)
+
+
+@pytest.mark.parametrize("make", [readers.tsv, readers.csv])
 def test_numbers_do_not_show_whether_there_is_a_header(make):
     with pytest.raises(InputError, match="give header=True or header=False"):
         make(columns={"text": 0, "label": 1}, train="a")
