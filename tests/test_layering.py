@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "config": {"errors", "families", "family_configs", "io", "settings"},
     # The one file of the network that may know a backend.
     "layers/backend": set(),
-    "layers": {"layers/backend"},
+    "layers": {"errors", "layers/backend"},
     "models": {"config", "errors", "layers"},
     "text": {"errors", "io", "settings"},
     "tasks": {"errors", "io"},

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.errors import check_choice
 from keras_bert.layers.backend import traced_separately
 
 
@@ -24,10 +25,7 @@ def get_activation(hidden_act: str) -> Callable:
         "silu": keras.activations.silu,
         "tanh": keras.activations.tanh,
     }
-    if hidden_act not in activations:
-        raise ValueError(
-            f"Activation {hidden_act!r} is not one of {', '.join(activations)}."
-        )
+    check_choice("activation", hidden_act, activations)
     return activations[hidden_act]
 
 

@@ -5,10 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.errors import check_choice
 from keras_bert.layers.dense import build_dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.local_attention import attend_locally, mask_adder
 from keras_bert.layers.positions import rotate
+
+# "absolute" positions are in the embeddings.
+_POSITIONS = None, "absolute", "rotary", "relative"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -44,6 +48,7 @@ class SelfAttention(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        check_choice("positions", positions, _POSITIONS)
         self.num_heads = num_heads
         self.left_to_right = left_to_right
         self.initializer_range = initializer_range
@@ -58,6 +63,11 @@ class SelfAttention(keras.layers.Layer):
         self, x_shape: Any, input_mask_shape: Any, positions_shape: Any = None
     ) -> None:
         size = x_shape[-1]
+        if len(x_shape) != 2:
+            raise ValueError(
+                f"The input has the shape {tuple(x_shape)}, but must be flat "
+                "tokens [T, H]; write keras.ops.reshape(x, (-1, x.shape[-1]))."
+            )
         if size % self.num_heads:
             raise ValueError(
                 f"The input is {size} wide, which is not a multiple "

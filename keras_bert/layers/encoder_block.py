@@ -5,9 +5,13 @@ from typing import Any
 
 import keras
 
+from keras_bert.errors import check_choice
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.dropout import Dropout
+
+# The parts of a network that may have biases. A block has no head.
+_BIASES = ("attention", "intermediate", "output", "norm", "head")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -50,6 +54,9 @@ class EncoderBlock(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        check_choice("norms", norms, ("after", "before", "before_output"))
+        for part in biases.split():
+            check_choice("A part of biases", part, _BIASES)
         self.num_heads = num_heads
         self.intermediate_size = intermediate_size
         self.activation = activation

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.errors import check_choice
 from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.reshaping import tokens_at
 from keras_bert.layers.sequences import SequencePooling
@@ -79,6 +80,7 @@ class Pooler(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        check_choice("pooling", pooling, ("cls", "mean"))
         self.left_to_right = left_to_right
         self.initializer_range = initializer_range
         self.activation = activation
@@ -115,6 +117,7 @@ class Pooler(keras.layers.Layer):
     def _pool(self, x: Any, input_mask: Any, cls_positions: Any) -> Any:
         """Returns the inputs of the dense layer, [B, H] or [B*K, H]."""
         is_packed = cls_positions is not None
+        input_mask = ops.cast(input_mask, "int32")  # may be bool
         if self.pooling == "mean":
             vectors = self.mean_pooling(x, input_mask, cls_positions)
             vectors = ops.cast(vectors, self.compute_dtype)

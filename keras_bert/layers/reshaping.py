@@ -64,6 +64,9 @@ class UnflattenTokens(keras.layers.Layer):
 
 def tokens_at(positions: Any, x: Any) -> Any:
     """Returns the vectors of x [B, S, H] at positions [B, P], as [B*P, H]."""
+    if "float" in keras.backend.standardize_dtype(positions.dtype):
+        # Keras casts floats to the layer's dtype. bfloat16 has no 257.
+        raise ValueError("The positions are floats, but must be integers.")
     batch_size, seq_length = ops.shape(x)[0], ops.shape(x)[1]
     offsets = ops.arange(batch_size, dtype="int32")[:, None] * seq_length
     rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))

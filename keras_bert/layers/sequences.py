@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.errors import check_choice
 from keras_bert.layers.reshaping import tokens_at
 
 POOLINGS = ("mean", "cls", "max")
@@ -74,18 +75,19 @@ class SequencePooling(keras.layers.Layer):
 
     def __init__(self, pooling: str = "mean", **kwargs: Any):
         super().__init__(**kwargs)
+        check_choice("pooling", pooling, POOLINGS)
         self.pooling = pooling
 
     def call(self, x: Any, input_mask: Any, cls_positions: Any = None) -> Any:
+        mask = ops.cast(input_mask, "int32")
         if cls_positions is None:
-            first = ops.zeros_like(input_mask[:, :1])
-            return self.call(x, input_mask > 0, first)[:, 0]
+            mask = ops.cast(mask > 0, "int32")
+            return self.call(x, mask, ops.zeros_like(mask[:, :1]))[:, 0]
         num_sequences = ops.shape(cls_positions)[1]
         if self.pooling == "cls":
             vectors = tokens_at(cls_positions, x)
             vectors = ops.reshape(vectors, (-1, num_sequences, x.shape[-1]))
             return ops.cast(vectors, "float32")
-        mask = ops.cast(input_mask, "int32")
         x = ops.cast(x, "float32")
         if self.pooling == "max" and cls_positions.shape[1] == 1:
             own = ops.where(ops.expand_dims(mask == 1, 2), x, _LOWEST)
@@ -127,11 +129,7 @@ class WindowPooling(keras.layers.Layer):
 
     def __init__(self, pooling: str, **kwargs: Any):
         super().__init__(**kwargs)
-        if pooling not in WINDOW_POOLINGS:
-            raise ValueError(
-                f"The pooling is {pooling!r}, but must be one of "
-                f"{', '.join(WINDOW_POOLINGS)}."
-            )
+        check_choice("pooling", pooling, WINDOW_POOLINGS)
         self.pooling = pooling
 
     def call(self, x: Any, input_mask: Any) -> Any:
