@@ -17,7 +17,7 @@ import os
 import pickle
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,16 +67,24 @@ def encoded_folder(
 
 
 def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
-    """Returns the examples of labeled rows; each chunk gets a file in a folder.
+    """Returns the examples of labeled rows, mapped from disk.
 
-    A chunk that already has a file is not encoded again, unless the kind is
-    defined outside of this package: the hash does not include the code of such
-    a kind. Memory holds a few chunks at a time; the examples are mapped from
-    disk. Raises InputError if a row is wrong.
+    Each chunk of rows gets a file in the folder, and is not encoded again while
+    the file exists. A kind that is defined outside of this package gets no
+    files, because the hash does not include the code of such a kind. Memory
+    holds a few chunks at a time. Raises InputError if a row is wrong.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(_encoded_chunks(kind, rows, folder)) as chunks:
+        return _map_examples(chunks, folder)
+
+
+def _encoded_chunks(
+    kind: Kind, rows: Iterable[Row], folder: Path
+) -> Generator[Arrays, None, None]:
+    """Yields the arrays of each chunk, in order, while threads encode more."""
     is_ours = type(kind).__module__.partition(".")[0] == "keras_bert"
     key = _key(kind) if is_ours else None
-    paths: list[Path] = []
     waiting: collections.deque = collections.deque()
     num_threads = min(_MAX_THREADS, os.cpu_count() or 1)
     with (
@@ -84,38 +92,49 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
         Progress("Encoding", unit="rows") as progress,
     ):
 
-        def finish_one() -> None:
+        def finish_one() -> Arrays:
             size, future = waiting.popleft()
-            paths.append(future.result())
+            arrays = future.result()
             progress.update(size)
+            return arrays
 
         try:
             for chunk in in_chunks(rows):
                 if len(waiting) > num_threads:
-                    finish_one()
+                    yield finish_one()
                 future = executor.submit(_encode, kind, chunk, folder, key)
                 waiting.append((len(chunk), future))
             while waiting:
-                finish_one()
+                yield finish_one()
         finally:
             executor.shutdown(cancel_futures=True)
-    return _map_examples(paths, folder)
 
 
-def write_examples(path: Path, examples: Examples) -> None:
-    """Writes examples to a file that appears when it is complete.
+def _encode(
+    kind: Kind, rows: NumberedRows, folder: Path, key: bytes | None
+) -> Arrays:
+    """Returns the arrays of a chunk, and keeps them in the file of the chunk.
 
-    Several processes may write the same file.
+    Without a key, there is no file.
     """
-    _write(path, _to_bytes(examples))
+    path = None
+    if key:
+        # Different rows may print alike, but their pickles differ.
+        digest = hashlib.blake2b(pickle.dumps(list(rows), _PICKLE), key=key)
+        path = folder / f"{digest.hexdigest()[:32]}.examples"
+        if arrays := read_arrays(path):
+            return arrays
+        if path.exists():
+            logging.warning("%s is damaged, so it is written again.", path)
+    examples = kind.encode(rows, labeled=True)
+    examples.weights.update(kind.training_weights(examples.labels))
+    arrays = _to_arrays(examples)
+    if path:
+        write_arrays(path, arrays)
+    return arrays
 
 
-def _write(path: Path, content: bytes) -> None:
-    with shared_path(path) as partial:
-        partial.write_bytes(content + _checksum(content))
-
-
-def _to_bytes(examples: Examples) -> bytes:
+def _to_arrays(examples: Examples) -> Arrays:
     arrays = {
         "rows": np.asarray(examples.rows, "int64"),
         "are_choices": np.array(examples.are_choices),
@@ -128,7 +147,17 @@ def _to_bytes(examples: Examples) -> bytes:
                     arrays[_lengths(level, name)] = lengths.numpy()
                 tensor = tensor.flat_values
             arrays[name] = np.ascontiguousarray(tensor)
-    return safetensors_numpy.save(arrays)
+    return arrays
+
+
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Writes arrays to a file that appears when it is complete.
+
+    Several processes may write the same file.
+    """
+    content = safetensors_numpy.save(arrays)
+    with shared_path(path) as partial:
+        partial.write_bytes(content + _checksum(content))
 
 
 def read_arrays(path: Path) -> Arrays | None:
@@ -148,35 +177,6 @@ def _checksum(content: bytes) -> bytes:
 
 def _lengths(level: int, name: str) -> str:
     return f"lengths{level}/{name}"
-
-
-def _encode(
-    kind: Kind, rows: NumberedRows, folder: Path, key: bytes | None
-) -> Path:
-    """Returns the file of a chunk; writes it if it is missing or damaged.
-
-    Without a key, the file is always written. The name of the file is then a
-    hash of its content, so that other runs may share the folder.
-    """
-    if key is None:
-        content = _to_bytes(_labeled(kind, rows))
-        path = folder / f"{hashlib.blake2b(content).hexdigest()[:32]}.examples"
-        _write(path, content)
-        return path
-    # Different rows may print alike, but their pickles differ.
-    digest = hashlib.blake2b(pickle.dumps(list(rows), _PICKLE), key=key)
-    path = folder / f"{digest.hexdigest()[:32]}.examples"
-    if read_arrays(path) is None:
-        if path.exists():
-            logging.warning("%s is damaged, so it is written again.", path)
-        write_examples(path, _labeled(kind, rows))
-    return path
-
-
-def _labeled(kind: Kind, rows: NumberedRows) -> Examples:
-    examples = kind.encode(rows, labeled=True)
-    examples.weights.update(kind.training_weights(examples.labels))
-    return examples
 
 
 def _key(kind: Kind) -> bytes:
@@ -229,8 +229,8 @@ def _check_agree(
             )
 
 
-def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
-    """Returns the examples of several files, mapped from a joined copy on disk.
+def _map_examples(chunks: Iterable[Arrays], folder: Path) -> Examples:
+    """Returns the examples of all chunks, mapped from a joined copy on disk.
 
     The copy consists of files without names in the folder, so it vanishes when
     the process ends.
@@ -242,13 +242,7 @@ def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
             lambda: stack.enter_context(tempfile.TemporaryFile(dir=folder))
         )
         arrays: Arrays = {}
-        for path in paths:
-            arrays = read_arrays(path) or {}
-            if not arrays:
-                raise OSError(
-                    f"{path} is missing or damaged; check the disk, and run "
-                    "the command again."
-                )
+        for arrays in chunks:
             form = form or _form(arrays)
             _check_agree(form, _form(arrays), num_rows + 1)
             arrays["rows"] = arrays["rows"] + num_rows
