@@ -5,7 +5,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
+from keras_bert.errors import check_count
 from keras_bert.kinds.examples import Examples
 from keras_bert.training.distribution import WHOLE, BatchShard
 
@@ -89,7 +89,7 @@ def evaluation_batches(
     Row i of the batches is the example with the i-th index. A batch has fewer
     than `batch_size` examples if its examples have several windows.
     """
-    check_batch_size(batch_size)
+    check_count("batch_size", batch_size)
     order = np.argsort(examples.lengths, kind="stable")
     batches = examples.cut(order, batch_size)
     if len(batches) == 1:  # making a graph would take longer than the batch
@@ -140,11 +140,3 @@ def _cut(
         pool = pool[np.argsort(lengths[pool], kind="stable")]
         batches += np.split(pool, range(batch_size, len(pool), batch_size))
     return batches
-
-
-def check_batch_size(batch_size: int) -> None:
-    """Raises InputError if the size is not a whole number above 0."""
-    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise InputError(
-            f"batch_size is {batch_size!r}, but must be a whole number above 0."
-        )

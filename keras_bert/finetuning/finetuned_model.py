@@ -13,7 +13,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_count
 from keras_bert.export.config import ExportConfig
 from keras_bert.finetuning.adaptation import check_for_fit
 from keras_bert.finetuning.batches import evaluation_batches
@@ -172,12 +172,11 @@ class FinetunedModel:
                 **default_settings(kind_class, pretrained, config, settings),
                 **settings,
             }
-        elif new_head:
+        elif new_head or labels is not None:
+            # Given labels may be in another order; `label_places` checks them.
             spec.settings.check_new_labels(settings)
-            spec = dataclasses.replace(spec, labels=(), metrics=())
-        elif labels is not None:  # in another order, or to be checked
-            spec.settings.check_new_labels(settings)
-            spec = dataclasses.replace(spec, labels=())
+            metrics = () if new_head else spec.metrics
+            spec = dataclasses.replace(spec, labels=(), metrics=metrics)
         is_usual = spec.text_fields == cls.text_fields[: len(spec.text_fields)]
         learned = cls.text_fields if text_fields is None and is_usual else None
         spec = changed_spec(spec, labels, text_fields, settings)
@@ -355,8 +354,8 @@ class FinetunedModel:
             )
         check_text(query, "The query")
         documents = check_text_list(documents, "documents")
-        if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
-            raise InputError(f"top_k is {top_k!r}; give a number above 0.")
+        if top_k is not None:
+            check_count("top_k", top_k)
         pairs = [dict(zip(fields, (query, x), strict=True)) for x in documents]
         ranked = [
             {"index": i, "score": answer["score"], "document": documents[i]}

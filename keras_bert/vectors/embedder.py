@@ -17,7 +17,6 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError, check_count
-from keras_bert.finetuning.batches import check_batch_size
 from keras_bert.kinds.embedding.embedding import Embedding, build_network
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
@@ -114,7 +113,7 @@ class Embedder:
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns vectors, float32 [N, D]; whether texts were cut, bool [N]."""
-        check_batch_size(batch_size)  # even if there is no text
+        check_count("batch_size", batch_size)  # even if there is no text
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
         vectors = np.zeros((len(texts), self.size), "float32")
@@ -136,7 +135,7 @@ class Embedder:
         A batch is a tuple: the indices of the texts, the inputs of the network,
         and whether each text was cut.
         """
-        check_batch_size(size)
+        check_count("batch_size", size)
         packed = self.preprocessor.pack(*map(tf.constant, texts))
         truncated = packed.truncated.numpy()
         features = group_texts(packed.features, 1)
