@@ -1,5 +1,6 @@
 """The error that is raised for wrong input, and checks that raise it."""
 
+import importlib
 import numbers
 from collections.abc import Iterable
 from typing import Any
@@ -38,6 +39,21 @@ def check_count(
             f"from 1 to {most}, {what}" if most else "a whole number above 0"
         )
         raise InputError(f"{name} is {value!r}, but must be {expected}.")
+
+
+def import_extra(name: str, extra: str) -> Any:
+    """Returns the module `name`, which the extra `extra` installs.
+
+    If the module is missing, raises InputError that says what to install.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.split(".")[0].replace("_", "-")
+        raise InputError(
+            f"The package {package} is missing; run pip install "
+            f"'keras-bert-tf[{extra}]'."
+        ) from error
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:

@@ -10,11 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, import_extra
 from keras_bert.export import onnx_int8
 from keras_bert.export.quiet import quiet
 from keras_bert.io.whole_files import full_disk_named
-from keras_bert.predict.network import import_extra
 
 # The version of the ONNX operations that tf2onnx writes.
 _OPSET = 17

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.predict.network import import_extra
+from keras_bert.errors import import_extra
 
 # The smallest scale, for a row of zeros.
 _SMALLEST = np.float32(1e-30)

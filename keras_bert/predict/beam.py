@@ -9,9 +9,9 @@ from typing import Any
 
 from absl import logging
 
+from keras_bert.errors import import_extra
 from keras_bert.io.input_files import expand_globs
 from keras_bert.predict import request_lines
-from keras_bert.predict.network import import_extra
 from keras_bert.predict.predict_files import LINES_PER_CHUNK, check_is_no_csv
 from keras_bert.predict.served_model import ServedModel, find_model
 

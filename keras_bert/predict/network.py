@@ -1,7 +1,6 @@
 """A network in LiteRT, ONNX Runtime or OpenVINO, called like a Keras model."""
 
 import dataclasses
-import importlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, import_extra
 from keras_bert.predict import versions
 from keras_bert.predict.function import Spec
 
@@ -84,21 +83,6 @@ def _to_specs(described: Mapping[str, Any]) -> dict[str, Spec]:
         name: Spec(np.dtype(x["dtype"]), tuple(x["shape"]))
         for name, x in described.items()
     }
-
-
-def import_extra(name: str, extra: str) -> Any:
-    """Returns the module `name`, which the extra `extra` installs.
-
-    If the module is missing, raises InputError that says what to install.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.split(".")[0].replace("_", "-")
-        raise InputError(
-            f"The package {package} is missing; run pip install "
-            f"'keras-bert-tf[{extra}]'."
-        ) from error
 
 
 def _load_litert(file: Path, precision: str) -> Run:

@@ -14,14 +14,8 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.errors import InputError
-from keras_bert.io.csv_files import (
-    csv_delimiter,
-    csv_header,
-    csv_table,
-    split_tsv,
-    wrong_number,
-)
+from keras_bert.errors import InputError, import_extra
+from keras_bert.io import csv_files
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row
@@ -63,7 +57,7 @@ def tsv(
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
         return _table_rows(
-            enumerate(map(split_tsv, read_lines(path)), 1),
+            enumerate(map(csv_files.split_tsv, read_lines(path)), 1),
             path,
             _needed(columns if labeled else test_columns or columns, labeled),
             header=has_header,
@@ -94,11 +88,11 @@ def csv(
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
         needed = _needed(columns or {}, labeled)
-        delimiter = csv_delimiter(path, needed.values())
+        delimiter = csv_files.csv_delimiter(path, needed.values())
         if not columns:
-            by_name = {x: x for x in csv_header(path, delimiter)}
+            by_name = {x: x for x in csv_files.csv_header(path, delimiter)}
             needed = _needed(by_name, labeled)
-        table = csv_table(path, delimiter)
+        table = csv_files.csv_table(path, delimiter)
         return _table_rows(table, path, needed, header=has_header)
 
     return reader(rows, files)
@@ -216,17 +210,11 @@ def _refuse(constant: str) -> None:
 
 
 def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise InputError(
-            "Parquet files need pyarrow; run pip install "
-            "'keras-bert-tf[parquet]'."
-        ) from error
+    pyarrow = import_extra("pyarrow", "parquet")
+    parquet_files = import_extra("pyarrow.parquet", "parquet")
     with path.open("rb") as opened:
         try:
-            file = ParquetFile(opened)
+            file = parquet_files.ParquetFile(opened)
         except pyarrow.ArrowInvalid as error:
             raise InputError(f"{path} is not Parquet: {error}.") from error
         for name in columns.values():
@@ -297,7 +285,7 @@ def _table_rows(
             num_broken += 1
         else:
             expected = max(num_columns, num_needed)
-            raise wrong_number(number, path, len(line), expected)
+            raise csv_files.wrong_number(number, path, len(line), expected)
     if num_broken:
         logging.warning(
             f"{num_broken} lines of {path} do not have {num_columns} columns, "

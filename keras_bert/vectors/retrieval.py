@@ -10,11 +10,10 @@ import numpy as np
 from absl import logging
 
 from keras_bert.checkpoints.find import check_output_dir
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, import_extra
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, write_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
-from keras_bert.predict.network import import_extra
 from keras_bert.progress import Progress
 from keras_bert.text.prompts import prompt_of_role
 from keras_bert.vectors.collection import RetrievalConfig, read_collection
