@@ -1,4 +1,4 @@
-"""Checks the fields of rows, and encodes rows with one text or two."""
+"""Checks the fields of rows, and encodes columns of texts."""
 
 import itertools
 import keyword
@@ -22,16 +22,15 @@ _ROWS_PER_CHUNK = 10_000
 class NumberedRows(list):
     """A chunk of a data set's rows, with the number of its first row."""
 
-    def __init__(self, rows: Iterable[Row], first_number: int):
-        super().__init__(rows)
-        self.first_number = first_number
+    first_number = 1
 
 
 def in_chunks(rows: Iterable[Row]) -> Iterator[NumberedRows]:
     """Yields rows in chunks of 10,000; reads one chunk at a time."""
     rows, first_number = iter(rows), 1
-    while chunk := list(itertools.islice(rows, _ROWS_PER_CHUNK)):
-        yield NumberedRows(chunk, first_number)
+    while chunk := NumberedRows(itertools.islice(rows, _ROWS_PER_CHUNK)):
+        chunk.first_number = first_number
+        yield chunk
         first_number += len(chunk)
 
 
@@ -50,31 +49,24 @@ def numbered(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
         yield number, row
 
 
-def encode_texts(
-    rows: Sequence[Row],
-    text_fields: tuple[str, ...],
+def encode_columns(
+    columns: Sequence[Sequence[str]],
     preprocessor: BertPreprocessor,
     labels: dict[str, Any] | None = None,
-    *,
-    prompt: str = "",
 ) -> Examples:
-    """Returns the examples of rows, from one text field or two.
-
-    The prompt precedes the first text of each row.
-    """
-    check_texts(rows, text_fields)
-    prompts = dict.fromkeys(text_fields, "") | {text_fields[0]: prompt}
+    """Returns the examples of a column of texts, or of the two of pairs."""
     # One graph for any number of rows.
-    specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
+    specs = [tf.TensorSpec([None], tf.string)] * len(columns)
     pack = preprocessor.pack_columns.get_concrete_function(*specs)
+    num_rows = len(columns[0])
     chunks = []
-    for chunk in in_chunks(rows):
-        columns = ([prompts[x] + row[x] for row in chunk] for x in text_fields)
-        chunks.append(pack(*map(tf.constant, columns)))
+    for start in range(0, num_rows, _ROWS_PER_CHUNK):
+        rows = slice(start, start + _ROWS_PER_CHUNK)
+        chunks.append(pack(*(tf.constant(texts[rows]) for texts in columns)))
     features = [chunk.features for chunk in chunks]
     return Examples(
         {n: tf.concat([f[n] for f in features], 0) for n in features[0]},
-        np.arange(len(rows)),
+        np.arange(num_rows),
         labels or {},
         truncated=np.concatenate([chunk.truncated for chunk in chunks]),
     )
@@ -120,6 +112,15 @@ def check_texts(
             check_text(row[field], f"The {field} of example {number}")
         for field in lists:
             check_text_list(row[field], f"{field} of example {number}")
+
+
+def text_columns(rows: Sequence[Row], fields: Sequence[str]) -> list[list[str]]:
+    """Returns the texts in each of the fields, in the order of the rows.
+
+    Raises InputError if one of the fields is missing or not a string.
+    """
+    check_texts(rows, fields)
+    return [[row[field] for row in rows] for field in fields]
 
 
 def check_text(value: Any, name: str) -> None:

@@ -9,15 +9,16 @@ from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import check_texts, encode_texts, numbered
+from keras_bert.kinds.fields import check_texts, encode_columns, numbered
 from keras_bert.kinds.hub_config import HubNames
 from keras_bert.kinds.kind import ONE_LABEL, Kind, TaskSpec, library_metric
 from keras_bert.kinds.network_calls import Tensors, call_in_pieces, pack_choices
 from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature
+from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.heads import build_multiple_choice
 from keras_bert.tasks.base import Row
-from keras_bert.text.packing import BertPreprocessor, truncation_info
+from keras_bert.text.packing import truncation_info
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -47,8 +48,7 @@ class MultipleChoice(Kind):
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
-        length = spec.settings.max_seq_length
-        self._preprocessor = BertPreprocessor(tokenizer, length)
+        self._preprocessor = text_preprocessor(spec.settings, tokenizer)
 
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         return build_multiple_choice(bert_config, packed=True)
@@ -56,16 +56,10 @@ class MultipleChoice(Kind):
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         num_choices = self._num_choices(rows)
         labels = {"logits": tf.constant(self.gold(rows))} if labeled else {}
-        context, endings = self.spec.text_fields
-        pairs = encode_texts(
-            [
-                {context: row[context], endings: ending}
-                for row in rows
-                for ending in row[endings]
-            ],
-            self.spec.text_fields,
-            self._preprocessor,
-        )
+        context, field = self.spec.text_fields
+        endings = [ending for row in rows for ending in row[field]]
+        contexts = [row[context] for row in rows for _ in row[field]]
+        pairs = encode_columns([contexts, endings], self._preprocessor)
         return pairs.grouped(num_choices, labels)
 
     def served_answer(self, outputs: Tensors) -> Tensors:

@@ -15,7 +15,7 @@ from tensorflow import saved_model
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import encode_texts
+from keras_bert.kinds.fields import encode_columns, text_columns
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.network_calls import Tensors, call_on_texts
 from keras_bert.kinds.settings import (
@@ -83,10 +83,9 @@ class TextKind(Kind):
             labels[output] = tf.constant(
                 gold, tf.int32 if is_id else tf.float32
             )
-        fields = self.spec.text_fields
-        return encode_texts(
-            rows, fields, self._preprocessor, labels, prompt=self._prompt
-        )
+        first, *more = text_columns(rows, self.spec.text_fields)
+        columns = [[self._prompt + text for text in first], *more]
+        return encode_columns(columns, self._preprocessor, labels)
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         call = call_on_texts(model)

@@ -7,7 +7,7 @@ from conftest import write_vocab
 
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.examples import IGNORED, Examples
-from keras_bert.kinds.fields import encode_texts
+from keras_bert.kinds.fields import encode_columns
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.distribution import BatchShard
@@ -19,9 +19,9 @@ def examples(tmp_path_factory):
     tokenizer = BertTokenizer(write_vocab(tmp_path_factory.mktemp("vocab")))
     preprocessor = BertPreprocessor(tokenizer, max_seq_length=40)
     lengths = np.random.default_rng(2).integers(1, 31, 500)
-    rows = [{"text": "fox " * n} for n in lengths]
-    return encode_texts(
-        rows, ("text",), preprocessor, {"logits": tf.constant(lengths)}
+    texts = ["fox " * n for n in lengths]
+    return encode_columns(
+        [texts], preprocessor, {"logits": tf.constant(lengths)}
     )
 
 

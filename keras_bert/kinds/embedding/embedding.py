@@ -21,7 +21,7 @@ from keras_bert.kinds.embedding.losses import (
 from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import encode_texts, find_number, numbered
+from keras_bert.kinds.fields import encode_columns, find_number, numbered
 from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER, HubNames
 from keras_bert.kinds.kind import Answer, Kind, Outputs, TaskSpec, Values
 from keras_bert.kinds.network_calls import Tensors
@@ -154,11 +154,8 @@ class Embedding(Kind):
         """Returns examples of rows, unlabeled if they do not fit the loss."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
-        packed = encode_texts(
-            [{"text": self._prompt + text} for text in texts],
-            ("text",),
-            self._preprocessor,
-        )
+        after_prompts = [self._prompt + text for text in texts]
+        packed = encode_columns([after_prompts], self._preprocessor)
         labels = {}
         if labeled and self._requirements.fit(row_format):
             labels["embeddings"] = self._labels(rows, texts)

@@ -16,13 +16,8 @@ from keras_bert.checkpoints.heads import SPAN_LABELER
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
+from keras_bert.kinds import fields
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import (
-    check_fields,
-    check_texts,
-    in_chunks,
-    numbered,
-)
 from keras_bert.kinds.hub_config import HubConfig, HubNames
 from keras_bert.kinds.kind import Answer, Kind, Outputs
 from keras_bert.kinds.network_calls import Tensors, call_in_pieces
@@ -34,6 +29,7 @@ from keras_bert.kinds.span.windows import Windows, cut_windows, label_windows
 from keras_bert.models.heads import build_span_labeler
 from keras_bert.tasks.base import Row
 from keras_bert.text.packing import truncation_info
+from keras_bert.text.text_ops import drop_invalid
 from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
 
@@ -119,9 +115,9 @@ class Span(Kind):
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         if self.spec.settings.answers_may_be_missing:
             return {}
-        for chunk in in_chunks(rows):
-            check_fields(chunk, ["label"])
-            for number, row in numbered(chunk):
+        for chunk in fields.in_chunks(rows):
+            fields.check_fields(chunk, ["label"])
+            for number, row in fields.numbered(chunk):
                 if not row["label"]:
                     raise InputError(
                         f"Question {_name(row, number)} has no answer; remove "
@@ -130,7 +126,8 @@ class Span(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        questions, contexts = self._texts(rows)
+        names = self.spec.text_fields
+        questions, contexts = fields.text_columns(rows, names)
         if labeled:
             self.gold(rows)
         windows = cut_windows(
@@ -161,7 +158,7 @@ class Span(Kind):
             for i, length in enumerate(examples.lengths):
                 dense[i, :length] = outputs[name][i][:length]
             logits[name] = dense
-        _, contexts = self._texts(rows)
+        _, contexts = fields.text_columns(rows, self.spec.text_fields)
         return self._decoder(examples.tokens, logits).answers(contexts)
 
     def score(
@@ -182,8 +179,8 @@ class Span(Kind):
 
     def gold(self, rows: Sequence[Row]) -> list[list[str]]:
         """Returns the texts of the gold answers to each question."""
-        check_fields(rows, ["label"])
-        for number, row in numbered(rows):
+        fields.check_fields(rows, ["label"])
+        for number, row in fields.numbered(rows):
             if not isinstance(row["label"], (list, tuple)) or not all(
                 isinstance(answer, dict)
                 and isinstance(answer.get("text"), str)
@@ -214,14 +211,14 @@ class Span(Kind):
         files = {"predictions": "answer", "nbest_predictions": "nbest"}
         if self.spec.settings.answers_may_be_missing:
             files["null_odds"] = "null_odds"
-        ids = [_name(row, number) for number, row in numbered(rows)]
+        ids = [_name(row, number) for number, row in fields.numbered(rows)]
         if len(set(ids)) < len(ids):
             logging.warning(
                 "Several questions have the id %r, so the reports name the "
                 "questions by row number instead of id.",
                 *collections.Counter(ids).most_common(1)[0][:1],
             )
-            ids = [str(number) for number, _ in numbered(rows)]
+            ids = [str(number) for number, _ in fields.numbered(rows)]
         for name, key in files.items():
             values = dict(zip(ids, (a[key] for a in answers), strict=True))
             with atomic_path(folder / f"{name}.json") as path:
@@ -232,9 +229,7 @@ class Span(Kind):
 
         def answer(question: tf.Tensor, context: tf.Tensor) -> Tensors:
             # `start` and `end` count characters, which invalid bytes are not.
-            context = tf.strings.unicode_transcode(
-                context, "UTF-8", "UTF-8", errors="ignore"
-            )
+            context = drop_invalid(context)
             windows = cut_windows(question, context, self.tokenizer, settings)
             outputs = call_in_pieces(model, windows.features())
             is_token = tf.sequence_mask(windows.input_ids.row_lengths())
@@ -252,11 +247,6 @@ class Span(Kind):
     def _decoder(self, windows: Windows, logits: Mapping[str, Any]) -> Decoder:
         settings, unk_id = self.spec.settings, self.tokenizer.unk_id
         return Decoder(windows, **logits, settings=settings, unk_id=unk_id)
-
-    def _texts(self, rows: Sequence[Row]) -> list[list[str]]:
-        """Returns the questions and the contexts of rows."""
-        check_texts(rows, self.spec.text_fields)
-        return [[row[field] for row in rows] for field in self.spec.text_fields]
 
 
 def _name(row: Row, number: int) -> str:

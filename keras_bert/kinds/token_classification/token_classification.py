@@ -42,6 +42,7 @@ from keras_bert.layers.crf import crf_loss, marginals, viterbi
 from keras_bert.models.heads import build_token_classifier
 from keras_bert.tasks.base import Row
 from keras_bert.text.packing import truncation_info
+from keras_bert.text.text_ops import drop_invalid
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
 from keras_bert.training.objectives import Objective
@@ -256,9 +257,7 @@ class TokenClassification(Kind):
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         def find(text: tf.Tensor) -> Tensors:
             # `start` and `end` count characters, which invalid bytes are not.
-            text = tf.strings.unicode_transcode(
-                text, "UTF-8", "UTF-8", errors="ignore"
-            )
+            text = drop_invalid(text)
             tokens = Tokens.of_texts(text, self._word_starts)
             _, _, entities, read = self._read(model, tokens)
             starts, ends = tokens.locate(entities)
