@@ -8,7 +8,6 @@ hold the maximum sequence length. `1_Pooling/config.json` holds the pooling,
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from keras_bert.checkpoints import sentence_transformers
 from keras_bert.checkpoints.sentence_transformers import read_known
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.hub_config import HubConfig
 
@@ -141,7 +141,7 @@ def module_files(
     }
     for folder, _, values in modules[1:]:
         files[f"{folder}/config.json"] = values
-    return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
+    return {name: to_json(x) for name, x in files.items()}
 
 
 def _pooling(file: Path) -> str:

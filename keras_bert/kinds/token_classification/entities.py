@@ -137,12 +137,6 @@ METRICS = {
 }
 # The accuracy counts words.
 METRICS["accuracy"] = library_metric("seqeval.metrics", "accuracy_score")
-_REPORT = library_metric(
-    "seqeval.metrics",
-    "classification_report",
-    output_dict=True,
-    zero_division=0,
-)
 
 
 def write_entity_types(
@@ -151,7 +145,12 @@ def write_entity_types(
     predicted: Sequence[Sequence[str]],
 ) -> None:
     """Writes precision, recall and F1 of each type, and of all types."""
-    report = _REPORT(gold, predicted)
+    # Imported late, because this takes a second.
+    from seqeval.metrics import classification_report
+
+    report = classification_report(
+        gold, predicted, output_dict=True, zero_division=0
+    )
     report["all"] = report.pop("micro avg")
     lines = [["type", "precision", "recall", "f1", "gold"]]
     for kind, metrics in report.items():
