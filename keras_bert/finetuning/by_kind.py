@@ -81,12 +81,8 @@ class TextClassifier(FinetunedModel):
             >>> sorted(model.predict(["the movie was good"])[0]["scores"])
             ['bad', 'good']
         """
-        config = config_of_fit(
-            FEW_SHOT if config is None else config,
-            epochs,
-            batch_size,
-            learning_rate,
-        )
+        config = FEW_SHOT if config is None else config
+        config = config_of_fit(config, epochs, batch_size, learning_rate)
         config = dataclasses.replace(config, keep_checkpoint_max=1)
         learned, rows = self._rows.learn(x, y)
         kind = build_kind(learned.spec, self._start.tokenizer, self.bert_config)

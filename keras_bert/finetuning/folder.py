@@ -15,7 +15,7 @@ from keras_bert.errors import InputError
 from keras_bert.export.model_card import finetuned_card, write_card
 from keras_bert.family_configs import family_of
 from keras_bert.io.whole_files import read_json, to_json
-from keras_bert.kinds.fields import is_list
+from keras_bert.kinds.fields import check_text_list, is_list
 from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import (
@@ -70,12 +70,9 @@ def changed_spec(
     for name, names in (("labels", labels), ("text_fields", text_fields)):
         if names is None:
             continue
-        if not is_list(names):
-            raise InputError(
-                f"{names!r:.80} is not a list of {name}; give a list such as "
-                '["a", "b"].'
-            )
-        changes[name] = tuple(map(str, names))
+        # Labels may be numbers.
+        given = [str(x) for x in names] if is_list(names) else names
+        changes[name] = check_text_list(given, name)
     fields = changes.get("text_fields", ())
     if len({"label", *fields}) <= len(fields):
         raise InputError(

@@ -15,22 +15,10 @@ from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.finetuning import folder, training
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.data import plain
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.finetuning.folder import (
-    default_settings,
-    finetuned_checkpoint,
-    load_network,
-    origin_of,
-    write_model_card,
-)
-from keras_bert.finetuning.training import (
-    FinetunedNetwork,
-    Start,
-    evaluations_of,
-    train_kind,
-)
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import (
     atomic_path,
@@ -141,14 +129,14 @@ def finetune(
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
-    start = Start(
+    start = training.Start(
         bert_config=bert_config,
         tokenizer=tokenizer,
         config=config,
         checkpoint=checkpoint,
         teacher=teacher,
         new_head=new_head,
-        origin=origin_of(checkpoint, task_name, data_dir.name, teacher),
+        origin=folder.origin_of(checkpoint, task_name, data_dir.name, teacher),
     )
     settings = settings or {}
     if not isinstance(settings, Mapping):
@@ -165,7 +153,7 @@ def finetune(
     kind = build_kind(spec, tokenizer, bert_config)
     held_out = _read_held_out(task, data_dir, task.validation_splits)
     if config.num_train_epochs:
-        finetuned, history = train_kind(
+        finetuned, history = training.train_kind(
             kind,
             lambda: _read_split(task, data_dir, "train"),
             held_out,
@@ -181,10 +169,10 @@ def finetune(
     else:
         assert pretrained  # `_settings_to_evaluate` has checked it
         start.check(kind)
-        evaluations = evaluations_of(kind, held_out, config)
+        evaluations = training.evaluations_of(kind, held_out, config)
         with precision(config.precision):
-            model = load_network(kind, bert_config, pretrained)
-        finetuned = FinetunedNetwork(model, kind, evaluations)
+            model = folder.load_network(kind, bert_config, pretrained)
+        finetuned = training.FinetunedNetwork(model, kind, evaluations)
     return _write_results(finetuned, task, data_dir, output_dir, start)
 
 
@@ -234,7 +222,7 @@ def _settings_to_train(
         names = kind.inherited_settings if spec.kind == task.kind else ()
         inherited = {name: getattr(spec.settings, name) for name in names}
         settings = {**inherited, **settings}
-    defaults = default_settings(
+    defaults = folder.default_settings(
         kind, checkpoint, bert_config, {**settings, **given}
     )
     return defaults | settings
@@ -252,7 +240,7 @@ def _settings_to_evaluate(
     if checkpoint and not has_head and not has_spec(checkpoint):
         # A pre-trained model has all weights that the kind needs.
         return _settings_to_train(task, {}, None, bert_config)
-    model = finetuned_checkpoint(checkpoint)
+    model = folder.finetuned_checkpoint(checkpoint)
     spec = find_spec(model, bert_config)
     if (spec.kind, spec.labels) != (task.kind, task.labels):
         raise InputError(
@@ -276,11 +264,11 @@ def _settings_to_evaluate(
 
 
 def _write_results(
-    finetuned: FinetunedNetwork,
+    finetuned: training.FinetunedNetwork,
     task: Task,
     data_dir: Path,
     output_dir: Path,
-    start: Start,
+    start: training.Start,
 ) -> dict[str, float]:
     """Writes metrics, answers and the model card; returns the metrics."""
     is_trained = start.config.num_train_epochs > 0
@@ -297,7 +285,7 @@ def _write_results(
     kind.write_reports(output_dir, evaluation.rows, answers)
     if is_trained:
         best = whole_folder(output_dir / "best")
-        write_model_card(best, model, kind, start.bert_config)
+        folder.write_model_card(best, model, kind, start.bert_config)
     public = FinetunedModel(model, kind, start.bert_config)
     for name in task.test_files.values():  # of an earlier run
         remove(output_dir / name)
