@@ -3,7 +3,7 @@
 import collections
 import functools
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
 
 _LINES_PER_CALL = 10_000
-_WORDS_PER_CALL = 100_000
 # Limits the memory: this many distinct words take about 500 MB.
 _MAX_WORDS = 4_000_000
 
@@ -175,17 +174,11 @@ def checked_line(line: str) -> str:
     return line
 
 
-def count_tokens(
-    tokenizer: BertTokenizer, word_counts: Mapping[str, int]
-) -> np.ndarray:
-    """Returns how often each piece occurs in the words, by id, int64 [V]."""
-    words = list(word_counts)
-    per_piece = np.zeros(tokenizer.vocab_size, np.int64)
-    for begin in range(0, len(words), _WORDS_PER_CALL):
-        chunk = words[begin : begin + _WORDS_PER_CALL]
-        ids = tokenizer(tf.constant(chunk))
-        counts = np.array([word_counts[word] for word in chunk])
-        np.add.at(
-            per_piece, ids.values.numpy(), counts[ids.value_rowids().numpy()]
-        )
-    return per_piece
+def count_ids(tokenizer: BertTokenizer, lines: Iterable[str]) -> np.ndarray:
+    """Returns how often each id occurs in the lines, int64 [V]."""
+    counts = np.zeros(tokenizer.vocab_size, np.int64)
+    lines = map(checked_line, lines)
+    while chunk := list(itertools.islice(lines, _LINES_PER_CALL)):
+        ids = tokenizer(chunk).values.numpy()
+        counts += np.bincount(ids, minlength=len(counts))
+    return counts

@@ -142,7 +142,7 @@ def extend_vocab(
         return figures
     figures["num_words"] = num_words
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
-        per_piece = _count_ids(x, held_out)
+        per_piece = vocab_learner.count_ids(x, held_out)
         figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
         figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
     return figures
@@ -240,7 +240,7 @@ def trim_vocab(
     vocab_learner.check_lines(lines=lines)
     whole = read_checkpoint(checkpoint)
     tokenizer = whole[2]
-    used = _count_ids(tokenizer, lines)
+    used = vocab_learner.count_ids(tokenizer, lines)
     if not used.any():
         raise InputError(
             "The text has no word, so no piece can be kept; give another text."
@@ -271,19 +271,6 @@ def trim_vocab(
     trimmed = tokenizer.with_vocab(tuple(kept))
     _write(output_dir, whole, trimmed, [*kept.values()])
     return {"vocab_size_before": len(vocab), "vocab_size_after": len(kept)}
-
-
-def _count_ids(tokenizer: "BertTokenizer", lines: Iterable[str]) -> np.ndarray:
-    """Returns how often each id occurs in the lines, int64 [V]."""
-    if tokenizer.json is None:
-        words = vocab_learner.count_words(lines, tokenizer.settings)
-        return vocab_learner.count_tokens(tokenizer, words)
-    counts = np.zeros(tokenizer.vocab_size, np.int64)
-    lines = map(vocab_learner.checked_line, lines)
-    while some := [*itertools.islice(lines, 1000)]:
-        ids = tokenizer(some).values.numpy()
-        counts += np.bincount(ids, minlength=len(counts))
-    return counts
 
 
 def _without_mark(piece: str) -> str:
