@@ -142,13 +142,17 @@ def without_left_out(arrays: Arrays) -> Arrays:
 
     The log warns if there are such heads.
     """
-    left_out = set(filter(is_left_out, heads_of(arrays)))
-    if left_out:
+    return leave_out(arrays, set(filter(is_left_out, heads_of(arrays))))
+
+
+def leave_out(arrays: Arrays, heads: Collection[str]) -> Arrays:
+    """Like `without_heads`, with a warning if there are `heads`."""
+    if heads:
         logging.warning(
             "Leaving out %s, which the format cannot store.",
-            ", ".join(sorted(left_out)),
+            ", ".join(sorted(heads)),
         )
-    return without_heads(arrays, left_out)
+    return without_heads(arrays, heads)
 
 
 def with_prediction_heads(arrays: Arrays, paths: Collection[str]) -> Arrays:

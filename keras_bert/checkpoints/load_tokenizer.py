@@ -116,14 +116,8 @@ def resolve_tokenizer_settings(
     if special_tokens_in_text is not None:
         told["special_tokens_in_text"] = special_tokens_in_text
     if do_lower_case is not None:
-        if told.get("do_lower_case", do_lower_case) != do_lower_case:
-            logging.warning(
-                "%s was trained with do_lower_case=%s, but do_lower_case=%s "
-                "was given; leave out do_lower_case unless you want this.",
-                source,
-                told["do_lower_case"],
-                do_lower_case,
-            )
+        before = told.get("do_lower_case", do_lower_case)
+        warn_of_other_case(source, before, do_lower_case)
         told["do_lower_case"] = do_lower_case
     settings = TokenizerSettings.from_values(told, source)
     if "do_lower_case" not in told:
@@ -143,6 +137,18 @@ def resolve_tokenizer_settings(
         )
         settings = dataclasses.replace(settings, do_lower_case=is_lower)
     return settings
+
+
+def warn_of_other_case(source: str | Path, before: bool, given: bool) -> None:
+    """Logs that a given `do_lower_case` is not that of `source`, if so."""
+    if given != before:
+        logging.warning(
+            "%s was made with do_lower_case=%s, but do_lower_case=%s was "
+            "given; leave out do_lower_case unless you want this.",
+            source,
+            before,
+            given,
+        )
 
 
 def tokenizer_values(checkpoint: AnyCheckpoint) -> dict[str, Any]:

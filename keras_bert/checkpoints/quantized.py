@@ -29,6 +29,7 @@ _MAY_HAVE_4_BITS = re.compile(
 )
 # The scales that are tried for 4 bits, as fractions of the largest scale.
 _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+# For a row of zeros.
 _SMALLEST_SCALE = np.float32(1e-30)
 
 
@@ -46,14 +47,13 @@ def quantize(arrays: Arrays, *, bits: int = 8) -> Arrays:
         if len(array.shape) == 2:
             values = array.read().astype("float32")
             axis = 0 if path.endswith("kernel") else 1
-            ending, rounded_and_scale = _SCALE, _in_8_bits
             # With 4 bits, two numbers of a row share a byte.
             is_even = values.shape[1] % 2 == 0
             if bits == 4 and is_even and _MAY_HAVE_4_BITS.search(path):
-                ending, rounded_and_scale = _SCALE_OF_4_BITS, _in_4_bits
-            rounded, scale = rounded_and_scale(values, axis)
-            stored[path] = _stored(rounded)
-            stored[path + ending] = _stored(scale)
+                ending, pair = _SCALE_OF_4_BITS, _in_4_bits(values, axis)
+            else:
+                ending, pair = _SCALE, round_to_bytes(values, axis)
+            stored[path], stored[path + ending] = map(_stored, pair)
     return stored
 
 
@@ -79,9 +79,12 @@ def dequantize(stored: Arrays, source: str) -> Arrays:
     return arrays
 
 
-def _in_8_bits(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    largest = np.abs(values).max(axis, keepdims=True)
-    scale = np.maximum(largest / 127, _SMALLEST_SCALE)
+def round_to_bytes(
+    values: np.ndarray, axis: int, largest: int = 127
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns integers from -`largest` to `largest`, int8, and their scales."""
+    scale = np.abs(values).max(axis, keepdims=True) / np.float32(largest)
+    scale = np.maximum(scale, _SMALLEST_SCALE)
     return np.rint(values / scale).astype("int8"), scale
 
 

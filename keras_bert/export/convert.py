@@ -9,7 +9,12 @@ from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.google import to_google
-from keras_bert.checkpoints.heads import POOLERS, heads_of, without_heads
+from keras_bert.checkpoints.heads import (
+    POOLERS,
+    heads_of,
+    leave_out,
+    without_heads,
+)
 from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
@@ -179,12 +184,8 @@ def _without_modules(arrays: Arrays) -> tuple[Arrays, Arrays]:
     """Returns the arrays of the network, and the arrays of the dense layers."""
     dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
     left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
-    if left_out:
-        logging.warning(
-            "sentence-transformers has no place for %s; they are dropped.",
-            ", ".join(sorted(left_out)),
-        )
-    return without_heads(arrays, left_out | heads_of(dense)), dense
+    arrays = leave_out(arrays, left_out)
+    return without_heads(arrays, heads_of(dense)), dense
 
 
 def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
@@ -201,7 +202,7 @@ def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
 def _tokenizer_files(
     tokenizer: TokenizerBase, vocab_file: Path, length: int, to: str
 ) -> dict[str, str]:
-    settings = tokenizer.settings
+    settings, texts = tokenizer.settings, tokenizer.sidecars(length)
     if to == "google_tf1":
         if tokenizer.json:
             raise InputError(
@@ -215,12 +216,9 @@ def _tokenizer_files(
                 settings.added_tokens[0].content,
             )
         _warn_of_lost_tokenization(settings)
-        texts = tokenizer.sidecars(length)
         texts["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
     elif to in ("huggingface", "sentence_transformers"):
         texts = hub_files(tokenizer, length)
-    else:
-        texts = tokenizer.sidecars(length)
     # A vocab.txt stays as it is, byte for byte.
     if vocab_file.suffix == ".txt" and tokenizer.vocab == tokenizer.pieces:
         texts["vocab.txt"] = vocab_file.read_bytes().decode()

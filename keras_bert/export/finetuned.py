@@ -21,7 +21,7 @@ from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
 from keras_bert.text.tokenizer import PortableTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
-from keras_bert.training.distribution import require_tensorflow
+from keras_bert.training.distribution import precision, require_tensorflow
 
 # The largest allowed difference between an output of an exported float32
 # network and the model's output, relative to the model's largest output. The
@@ -159,12 +159,8 @@ def in_bfloat16(
     The copy computes in bfloat16, except for the softmax of the attention, the
     layer norms and the output layer.
     """
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("bfloat16")
-    try:
+    with precision("bfloat16", is_mixed=False):
         copy = kind.build_model(bert_config)
-    finally:
-        keras.config.set_dtype_policy(policy)
     for target, source in zip(copy.weights, model.weights, strict=True):
         target.assign(source)
     return copy

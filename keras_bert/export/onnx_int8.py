@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.checkpoints.quantized import round_to_bytes
 from keras_bert.errors import import_extra
 
-# The smallest scale, for a row of zeros.
-_SMALLEST = np.float32(1e-30)
 # Three functions in the syntax of `onnx.parser`. In a rounded input, the
 # integer 128 stands for 0.
 _FUNCTIONS = """
@@ -78,15 +77,10 @@ def quantize(network: Any) -> Any:
     def rounded(name: str, axis: int, largest: int) -> list[str]:
         """Returns two names: the weight in 8 bits, and its scales."""
         replaced.add(name)
-        values = weights[name]
-        scales = np.abs(values).max(axis, keepdims=True) / np.float32(largest)
-        scales = np.maximum(scales, _SMALLEST)
-        arrays = {
-            f"{name}_int8_{axis}": np.rint(values / scales).astype("int8"),
-            f"{name}_scales_{axis}": scales,
-        }
-        added.update(arrays)
-        return list(arrays)
+        names = [f"{name}_int8_{axis}", f"{name}_scales_{axis}"]
+        arrays = round_to_bytes(weights[name], axis, largest)
+        added.update(zip(names, arrays, strict=True))
+        return names
 
     for node in graph.node:
         first, second = [*node.input, "", ""][:2]

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import keras
 import tensorflow as tf
-from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load import load_to_train
-from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.load_tokenizer import (
+    resolve_tokenizer_settings,
+    warn_of_other_case,
+)
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
@@ -357,14 +359,8 @@ def _load_tokenizer(
     given = config.do_lower_case
     if settings is None:
         settings = resolve_tokenizer_settings(start, vocab_file, given)
-    elif given not in (None, settings.do_lower_case):
-        logging.warning(
-            "%s was made with do_lower_case=%s, but do_lower_case=%s was "
-            "given; leave do_lower_case out unless the difference is intended.",
-            first,
-            settings.do_lower_case,
-            given,
-        )
+    elif given is not None:
+        warn_of_other_case(first, settings.do_lower_case, given)
         settings = dataclasses.replace(settings, do_lower_case=given)
     tokenizer = BertTokenizer.from_settings(vocab_file, settings)
     bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)

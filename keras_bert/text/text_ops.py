@@ -10,24 +10,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
-
 try:
     import tensorflow_text as tf_text
 except ModuleNotFoundError:
     tf_text = None
 
 CUT = b"\xff"  # UTF-8 has no such byte
-
-
-def require_tensorflow_text(what: str) -> None:
-    """Raises InputError if tensorflow-text, which `what` needs, is missing."""
-    if tf_text is None:
-        raise InputError(
-            f"{what} needs tensorflow-text, which is not installed; use a "
-            "machine for which it has wheels, such as Linux on x86_64, and "
-            "run pip install tensorflow-text."
-        )
 
 
 def split(

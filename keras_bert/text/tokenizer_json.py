@@ -10,7 +10,7 @@ import json
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer_settings import AddedToken
@@ -56,6 +56,15 @@ _OTHER_MODELS: Mapping[str, Known] = {
 # The score of a new piece is at least this much above the sum of its parts'
 # scores.
 _MORE = 0.1
+
+
+class _Ends(NamedTuple):
+    """What a post-processor adds to a text or a pair."""
+
+    cls_token: str
+    sep_token: str
+    second_segment: int
+    pair_separators: int
 
 
 class TokenizerJson:
@@ -135,7 +144,7 @@ class TokenizerJson:
             processor = self.values["post_processor"]
             is_template = "single" in processor
             values["post_processor"] = processor | _post_processor(
-                ends, ids, is_template=is_template
+                _Ends(**ends), ids, is_template=is_template
             )
         return type(self)(self.file, self.values | values)
 
@@ -270,14 +279,9 @@ class TokenizerJson:
         given = {x: y for x, y in parts.items() if x not in _OF_OFFSETS}
         if cls in ids and sep in ids:
             for segment, number in itertools.product((1, 0), (1, 2)):
-                ends = {
-                    "cls_token": cls,
-                    "sep_token": sep,
-                    "second_segment": segment,
-                    "pair_separators": number,
-                }
+                ends = _Ends(cls, sep, segment, number)
                 if given == _post_processor(ends, ids, is_template=is_template):
-                    return ends
+                    return ends._asdict()
         raise refused(self.file, "post_processor", processor)
 
 
@@ -304,12 +308,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
     else:
         ids = {x: i for i, x in enumerate(tokenizer.vocab)}
         segment, number = settings.second_segment, settings.pair_separators
-        ends = {
-            "cls_token": special.cls,
-            "sep_token": special.sep,
-            "second_segment": segment,
-            "pair_separators": number,
-        }
+        ends = _Ends(special.cls, special.sep, segment, number)
         values |= {
             "normalizer": _normalizer(
                 settings.do_lower_case,
@@ -357,13 +356,9 @@ def _replace(pattern: str, content: str) -> dict:
     return {"type": "Replace", "pattern": regex, "content": content}
 
 
-def _post_processor(ends: Mapping, ids: Mapping, *, is_template: bool) -> dict:
-    """Returns the step that adds `ends`, or {} if there is no such step.
-
-    `ends` has the values that `read_post_processor` returns.
-    """
-    cls, sep = ends["cls_token"], ends["sep_token"]
-    segment, number = ends["second_segment"], ends["pair_separators"]
+def _post_processor(ends: _Ends, ids: Mapping, *, is_template: bool) -> dict:
+    """Returns the step that adds `ends`, or {} if there is no such step."""
+    cls, sep, segment, number = ends
     if not is_template:
         if (segment, number) not in _PROCESSORS:
             return {}

@@ -13,7 +13,6 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
-from keras_bert.text.text_ops import require_tensorflow_text
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
@@ -58,11 +57,16 @@ def learn_vocab(
         InputError: If the text has no word, if `vocab_size` is below 100, or if
             tensorflow-text is not installed.
     """
-    require_tensorflow_text("Learning a vocabulary")
-    from tensorflow_text.tools.wordpiece_vocab import (
-        wordpiece_tokenizer_learner_lib as learner,
-    )
-
+    try:
+        from tensorflow_text.tools.wordpiece_vocab import (
+            wordpiece_tokenizer_learner_lib as learner,
+        )
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "Learning a vocabulary needs tensorflow-text, which is not "
+            "installed; use a machine for which it has wheels, such as Linux "
+            "on x86_64, and run pip install tensorflow-text."
+        ) from error
     if vocab_size < 100:
         raise InputError(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "

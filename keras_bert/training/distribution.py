@@ -86,13 +86,13 @@ def _first_line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def precision(name: str) -> Iterator[None]:
+def precision(name: str, *, is_mixed: bool = True) -> Iterator[None]:
     """Sets the dtype in which models built in the `with` block compute.
 
-    Their weights stay float32.
+    Their weights stay float32, unless `is_mixed` is False.
     """
     before = keras.config.dtype_policy()
-    policy = name if name == "float32" else f"mixed_{name}"
+    policy = f"mixed_{name}" if is_mixed and name != "float32" else name
     keras.config.set_dtype_policy(policy)
     try:
         yield

@@ -130,7 +130,7 @@ def test_a_given_case_overrides_the_checkpoint_with_a_warning(
     assert "was trained with" not in caplog.text
     assert resolve_tokenizer_settings(folder, vocab_file, True) == UNCASED
     assert (
-        "was trained with do_lower_case=False, but do_lower_case=True was given"
+        "was made with do_lower_case=False, but do_lower_case=True was given"
         in caplog.text
     )
 
