@@ -181,9 +181,10 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     if not settings.second_segment:
         inputs.remove("token_type_ids")
-    # In transformers, a BertTokenizer always has this limit for a word.
+    # In transformers, a BertTokenizer always has this limit for a word, and one
+    # [SEP] between the texts of a pair.
     is_of_bert = settings.max_input_chars_per_word == _MAX_CHARS
-    is_of_bert &= not tokenizer.json
+    is_of_bert &= not tokenizer.json and settings.pair_separators == 1
     config = settings.to_json(
         model_max_length,
         tokenizer_class="BertTokenizer" if is_of_bert else _GENERIC[0],

@@ -295,7 +295,9 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
     newer.
     """
     settings, special = tokenizer.settings, tokenizer.special_tokens
+    given = tokenizer.json.values if tokenizer.json else {}
     values: dict[str, Any] = {
+        **given,
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -303,22 +305,27 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
             token._asdict() for token in sorted(added, key=lambda x: x.id)
         ],
     }
-    if tokenizer.json:
-        values = tokenizer.json.values | values
-    else:
+    # The settings may differ from MPNet's given file.
+    if not tokenizer.json or tokenizer.json.is_of_bert:
         ids = {x: i for i, x in enumerate(tokenizer.vocab)}
         segment, number = settings.second_segment, settings.pair_separators
         ends = _Ends(special.cls, special.sep, segment, number)
+        processor = given.get("post_processor") or {}
+        is_template = "single" in processor or (
+            not processor and (segment, number) != (1, 1)
+        )
+        case = (
+            settings.do_lower_case,
+            settings.strips_accents,
+            settings.tokenize_chinese_chars,
+        )
         values |= {
-            "normalizer": _normalizer(
-                settings.do_lower_case,
-                settings.strips_accents,
-                settings.tokenize_chinese_chars,
+            "normalizer": (
+                _normalizer_of_library(*case) if given else _normalizer(*case)
             ),
             "pre_tokenizer": {"type": "BertPreTokenizer"},
-            "post_processor": _post_processor(
-                ends, ids, is_template=(segment, number) != (1, 1)
-            ),
+            "post_processor": processor
+            | _post_processor(ends, ids, is_template=is_template),
             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
             "model": {
                 "type": "WordPiece",
@@ -332,19 +339,26 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
+def _normalizer_of_library(
+    lowers: bool, strips_accents: bool, splits_cjk: bool
+) -> dict:
+    return {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": splits_cjk,
+        "strip_accents": strips_accents,
+        "lowercase": lowers,
+    }
+
+
 def _normalizer(lowers: bool, strips_accents: bool, splits_cjk: bool) -> dict:
     # The built-in cleaning and removal of accents in `tokenizers` treat private
     # characters and some scripts differently from google-research/bert.
+    built_in = _normalizer_of_library(lowers, False, splits_cjk)
     normalizers = [
         _replace(r"[\t\n\r\p{Zs}]", " "),
         _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),
-        {
-            "type": "BertNormalizer",
-            "clean_text": False,
-            "handle_chinese_chars": splits_cjk,
-            "strip_accents": False,
-            "lowercase": lowers,
-        },
+        built_in | {"clean_text": False},
     ]
     if strips_accents:
         normalizers += [{"type": "NFD"}, _replace(r"\p{Mn}", "")]

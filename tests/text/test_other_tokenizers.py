@@ -22,6 +22,7 @@ from keras_bert.errors import InputError
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.piece_models import WordPiece
+from keras_bert.text.tokenizer_files import hub_files
 from keras_bert.text.tokenizer_sources import read_tokenizer
 from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
 
@@ -261,6 +262,45 @@ def test_what_is_not_known_is_refused(
     (tmp_path / "tokenizer.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match=message):
         load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"do_lower_case": False}, "[UNK] [UNK] dog 日 本"),
+        ({"strip_accents": False}, "the [UNK] dog 日 本"),
+        ({"tokenize_chinese_chars": False}, "the cafe dog 日 ##本"),
+    ],
+)
+def test_settings_that_differ_from_the_file_of_mpnet(
+    golden, tmp_path, values, expected
+):
+    """transformers' MPNetTokenizer ignores the file's normalizer."""
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(golden[0] / "mpnet" / name, tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+    tokenizer = load_tokenizer(tmp_path)
+    texts = ["The café dog 日本", "x" * 101]
+    ids = tokenizer(texts).to_list()
+    assert tokenizer.tokens(ids[0]) == expected.split()
+    assert ListTokenizer.from_folder(tmp_path)(texts) == ids
+    written = Tokenizer.from_str(hub_files(tokenizer, 64)["tokenizer.json"])
+    encoded = [written.encode(text) for text in texts]
+    assert [x.ids[1:-1] for x in encoded] == ids
+
+
+def test_two_separators_without_a_tokenizer_json(golden, tmp_path):
+    """transformers' BertTokenizer would put one between two texts."""
+    for name in ("vocab.txt", "tokenizer_config.json"):
+        shutil.copy(golden[0] / "mpnet" / name, tmp_path)
+    tokenizer = ListTokenizer.from_folder(tmp_path)
+    files = hub_files(tokenizer, 64)
+    config = json.loads(files["tokenizer_config.json"])
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    written = Tokenizer.from_str(files["tokenizer.json"])
+    tokens = "<s> the dog </s> </s> a dog </s>"
+    assert written.encode("the dog", "a dog").tokens == tokens.split()
 
 
 def test_the_case_of_other_models_is_in_their_file(golden):
