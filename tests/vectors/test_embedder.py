@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import re
 import shutil
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 from reference_bert import bert
 from safetensors.numpy import load_file, save_file
+from small_family import write_family
 
 from keras_bert.errors import InputError
 from keras_bert.vectors import embedder as module
@@ -108,6 +110,18 @@ def test_a_fingerprint_tells_models_apart(checkpoint, embedder, config):
     weight.assign(weight + 1e-3)
     found.add(others[0].fingerprint())
     assert len(found) == 5
+
+
+def test_a_fingerprint_tells_tokenizers_apart(tmp_path):
+    folder = write_family(tmp_path / "model", "roberta")
+    (folder / "checksums.json").unlink(missing_ok=True)
+    file, found = folder / "tokenizer.json", set()
+    for adds_space in (False, True):
+        values = json.loads(file.read_text())
+        values["pre_tokenizer"]["add_prefix_space"] = adds_space
+        file.write_text(json.dumps(values))
+        found.add(load_embedder(folder).fingerprint())
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize(
