@@ -70,12 +70,18 @@ def is_huggingface_file(file: Path) -> bool:
 def read_arrays(file: Path) -> Arrays:
     """Returns a weight file's arrays, keyed by their names in the file.
 
-    `file` is a path from `find_weights`. Reading an array with an infinity or
-    a NaN raises InputError.
+    `file` is a path from `find_weights`. Raises InputError if two shards have
+    different values for one name. Reading an array with an infinity or a NaN
+    raises InputError.
     """
     stored: Arrays = {}
     for part in shards(local_weights(file)):
-        stored |= _reader(file)(part)
+        for name, array in _reader(file)(part).items():
+            if not array.equals(stored.setdefault(name, array)):
+                raise InputError(
+                    f"{part} and another file of {file} have different values "
+                    f"for {name}; copy the checkpoint again."
+                )
     return {name: array.finite(name, file) for name, array in stored.items()}
 
 

@@ -154,6 +154,13 @@ def test_a_hugging_face_file_in_shards(config, model, tmp_path):
         json.dumps({"metadata": {}, "weight_map": weight_map})
     )
     _assert_loads(config, tmp_path, model)
+    part[names[0]] = arrays[names[0]]
+    save_file(part, tmp_path / file)  # the same weight in two files
+    _assert_loads(config, tmp_path, model)
+    part[names[0]] = arrays[names[0]] + 1
+    save_file(part, tmp_path / file)
+    with pytest.raises(InputError, match=f"different values for {names[0]};"):
+        load_checkpoint(model, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"weight_map": 3}'])
