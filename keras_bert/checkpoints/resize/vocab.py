@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from absl import logging
 
+from keras_bert.checkpoints.heads import GENERATOR
 from keras_bert.checkpoints.huggingface import UNTIED_BIAS, UNTIED_DECODER
 from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.resize.checkpoint import (
@@ -35,6 +36,7 @@ _HELD_OUT = 20
 _AXES = {
     "embeddings/word_embeddings": 0,
     "masked_lm/output_bias": 0,
+    f"{GENERATOR}masked_lm/output_bias": 0,
     UNTIED_DECODER: 1,
     UNTIED_BIAS: 0,
 }
@@ -166,7 +168,10 @@ def _extend_word_pieces(
         counts = vocab_learner.count_words(lines, tokenizer.settings)
         new = choose_new_pieces(counts, vocab, config.num_new_pieces)
     ids = {piece: i for i, piece in enumerate(vocab)}
-    sources = [[ids[part] for part in split_word(piece, ids)] for piece in new]
+    sources = [
+        [ids.get(part, tokenizer.unk_id) for part in split_word(piece, ids)]
+        for piece in new
+    ]
     return tokenizer.with_vocab((*vocab, *new)), sources
 
 

@@ -7,6 +7,8 @@ from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
 from small_checkpoint import write_checkpoint
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.checkpoints.resize.vocab import (
@@ -15,9 +17,10 @@ from keras_bert.checkpoints.resize.vocab import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.export.convert import convert_checkpoint
+from keras_bert.models.electra import build_electra
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.tokenizer_settings import SpecialTokens, TokenizerSettings
 
 # Of 20 lines, the last one is held out.
 LINES = ["the unaffable fox jumps , unaffable !"] * 19
@@ -121,6 +124,29 @@ def test_an_untied_decoder_grows_too(config, tmp_path):
     np.testing.assert_array_equal(new[:, :31], decoder)
     parts = _ids(folder, "jump", "##s")
     np.testing.assert_allclose(new[:, 31], decoder[:, parts].mean(1), rtol=1e-6)
+
+
+def test_the_bias_of_a_generator_grows_too(config, tmp_path):
+    folder = write_checkpoint(tmp_path / "old", config, build=build_electra)
+    extend_vocab(folder, tmp_path / "new", words=["jumps"])
+    new = build_electra(Checkpoint.of(tmp_path / "new").config)
+    load_whole(new, tmp_path / "new")
+    bias = f"generator_{BIAS}"
+    old, new = _arrays(folder)[bias], _arrays(tmp_path / "new")[bias]
+    parts = _ids(folder, "jump", "##s")
+    np.testing.assert_allclose(new, [*old, old[parts].mean()], rtol=1e-6)
+
+
+def test_an_unknown_token_of_another_name(config, tmp_path):
+    folder = write_checkpoint(tmp_path / "old", config)
+    vocab = (folder / "vocab.txt").read_text().replace("[UNK]", "<unk>")
+    (folder / "vocab.txt").write_text(vocab)
+    names = SpecialTokens(unk="<unk>")
+    settings = TokenizerSettings(special_tokens=names).to_json(16)
+    (folder / "tokenizer_config.json").write_text(settings)
+    extend_vocab(folder, tmp_path / "new", words=["zzz"])
+    old, new = (_arrays(x)[WORDS] for x in (folder, tmp_path / "new"))
+    np.testing.assert_array_equal(new[-1], old[_ids(folder, "<unk>")[0]])
 
 
 @pytest.mark.parametrize(
