@@ -25,6 +25,11 @@ class InputError(ValueError):
         return text if len(text) < 1000 else f"{text[:600]} ... {text[-300:]}"
 
 
+def first_line(error: Exception) -> str:
+    """Returns the beginning of an error's message, for another message."""
+    return str(error).strip().partition("\n")[0][:200]
+
+
 def check_count(
     name: str, value: Any, most: int | None = None, what: str = ""
 ) -> None:

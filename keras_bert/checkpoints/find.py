@@ -5,7 +5,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, first_line
 from keras_bert.io.folders import MARKER, local_copy
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import is_whole, read_json, whole_folder
@@ -140,7 +140,7 @@ def download(url: str) -> Path:
             )
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise OSError(
-                f"Cannot get {url} ({str(error).splitlines()[0]}); check the "
+                f"Cannot get {url} ({first_line(error)}); check the "
                 "name, the connection and HF_ENDPOINT, or give a folder."
             ) from error
         if any(any(x.glob(weights)) for x in _weight_folders(Path(folder))):

@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.checkpoints.heads import GENERATOR
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, first_line
 from keras_bert.io.weight_paths import weights_by_path
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read_keras(file: Path) -> Arrays:
     # A file can name any class, and the class can raise any error.
     except Exception as error:
         raise InputError(
-            f"Keras cannot load {file} ({_first_line(error)}); first import "
+            f"Keras cannot load {file} ({first_line(error)}); first import "
             "the module that defines its custom layers, or save the file again."
         ) from error
     arrays = arrays_of(network)
@@ -60,7 +60,7 @@ def config_of_file(file: Path) -> BertConfig:
             values = json.loads(archive.read("config.json"))
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"{file} is not a complete .keras file ({_first_line(error)}); "
+            f"{file} is not a complete .keras file ({first_line(error)}); "
             "save it again with model.save."
         ) from error
     return _config(values, str(file))
@@ -124,7 +124,3 @@ def _read(weight: Any) -> np.ndarray:
     import keras
 
     return np.asarray(keras.ops.convert_to_numpy(weight.value), np.float32)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0][:200]

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, first_line
 from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
 
@@ -205,10 +205,9 @@ def full_disk_named(path: str | Path, error: type[Exception]) -> Iterator[None]:
     try:
         yield
     except error as cause:
-        reason = str(cause).splitlines()[0]
         raise OSError(
-            f"Cannot write {path} ({reason}); free some disk space and run "
-            "the same command again."
+            f"Cannot write {path} ({first_line(cause)}); free some disk space "
+            "and run the same command again."
         ) from cause
 
 

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, first_line
 from keras_bert.training.config import TrainConfig
 
 
@@ -51,7 +51,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
             raise InputError(
                 "TF_CONFIG does not describe a cluster; set it as "
                 "https://www.tensorflow.org/guide/distributed_training says. "
-                f"TensorFlow says: {_first_line(error)}"
+                f"TensorFlow says: {first_line(error)}"
             ) from error
         finally:
             signal.alarm(0)
@@ -63,7 +63,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
         raise InputError(
             f"There is no TPU at {tpu!r}; give the name or address of a TPU, "
             "or another distribution_strategy. TensorFlow says: "
-            f"{_first_line(error)}"
+            f"{first_line(error)}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
 
@@ -79,10 +79,6 @@ def _mirrored() -> tf.distribute.MirroredStrategy:
     list_devices = tf.config.list_logical_devices
     devices = list_devices("GPU") or list_devices("CPU")
     return tf.distribute.MirroredStrategy([d.name for d in devices])
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 @contextlib.contextmanager
@@ -159,7 +155,7 @@ def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
             "Another worker has ended or cannot be reached; start all "
             "workers again with the same commands, and they resume from the "
             "last checkpoint. TensorFlow says: "
-            f"{error.message.splitlines()[0]}"
+            f"{first_line(error)}"
         ) from error
 
 
