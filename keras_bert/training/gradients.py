@@ -313,16 +313,10 @@ def seed_variables(network: keras.Model) -> list[keras.Variable]:
     return [v for v in network.variables if v.name == "seed_generator_state"]
 
 
-def _sums(
-    objectives: Mapping[str, Objective],
-    labels: Tensors,
-    outputs: Tensors,
-    weights: Tensors,
-) -> StepSums:
+def _sums(objectives: Mapping[str, Objective], *values: Tensors) -> StepSums:
+    """Returns the sums; the values are the labels, outputs and weights."""
     return {
         (name, metric): x
         for name, objective in objectives.items()
-        for metric, x in objective.sums(
-            labels[name], outputs[name], weights[name]
-        ).items()
+        for metric, x in objective.sums(*(v[name] for v in values)).items()
     }
