@@ -129,7 +129,7 @@ def save_pretrained(
         _check_weights(
             *(without_heads(x, heads_of(x)) for x in (arrays, expected))
         )
-    write_checkpoint(output_dir, arrays, config, tokenizer, texts)
+    write_checkpoint(output_dir, (arrays, config, tokenizer, texts))
 
 
 def _kind_of(network: keras.Model, known_kinds: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,8 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# The weights, config, tokenizer and task; the task is {"task.json": its text}.
+# The weights, config, tokenizer and task. The task is {"task.json": its text},
+# or empty for no task.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
 # ELECTRA's generator has as many layers as its discriminator.
@@ -84,7 +85,7 @@ def extend_positions(
     config = dataclasses.replace(
         config, max_position_embeddings=max_position_embeddings
     )
-    write_checkpoint(output_dir, arrays, config, tokenizer, task)
+    write_checkpoint(output_dir, (arrays, config, tokenizer, task))
 
 
 def keep_layers(
@@ -141,7 +142,7 @@ def keep_layers(
             number = chosen.index(int(layer[2]))
             kept[f"{layer[1]}{number}/{path[layer.end() :]}"] = array
     config = dataclasses.replace(config, num_hidden_layers=len(chosen))
-    write_checkpoint(output_dir, kept, config, tokenizer, task)
+    write_checkpoint(output_dir, (kept, config, tokenizer, task))
 
 
 def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
@@ -166,18 +167,12 @@ def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     return whole.arrays, config, tokenizer, whole.task
 
 
-def write_checkpoint(
-    output_dir: str | Path,
-    arrays: Arrays,
-    config: BertConfig,
-    tokenizer: "BertTokenizer",
-    task: Mapping[str, str],
-) -> None:
+def write_checkpoint(output_dir: str | Path, whole: WholeCheckpoint) -> None:
     """Writes a checkpoint folder in our own format.
 
-    The folder appears when it is complete. `task` is {"task.json": its text},
-    or empty for no task.
+    The folder appears when it is complete.
     """
+    arrays, config, tokenizer, task = whole
     texts = {
         "bert_config.json": config.to_json(),
         **tokenizer.sidecars(config.max_position_embeddings),

@@ -336,7 +336,7 @@ def _write(
         if path in arrays:
             arrays[path] = _resized(arrays[path], axis, sources)
     config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
-    write_checkpoint(output_dir, arrays, config, tokenizer, task)
+    write_checkpoint(output_dir, (arrays, config, tokenizer, task))
 
 
 def _resized(
