@@ -25,14 +25,13 @@ class TokensWithOffsets(NamedTuple):
 
     @classmethod
     def of_chars(
-        cls,
-        texts: tf.Tensor,
-        ids: tf.RaggedTensor,
-        starts: tf.RaggedTensor,
-        ends: tf.RaggedTensor,
+        cls, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
     ) -> Self:
-        """Returns the tokens, with byte spans computed from character spans."""
-        starts, ends = starts.values, ends.values
+        """Returns the tokens, with byte spans computed from character spans.
+
+        The columns are the ids, their starts and their ends.
+        """
+        ids, starts, ends = columns[0], columns[1].values, columns[2].values
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"
         )

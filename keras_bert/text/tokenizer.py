@@ -1,5 +1,6 @@
 """Strings -> ids of word pieces with their spans in the text, and back."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -67,17 +68,14 @@ class BertTokenizer(TokenizerBase, tf.Module):
         # that code.
         self.implementation = self._splitter.implementation
         in_text = self.found_in_text()
-        self._in_text = AddedTokens(
-            [x for x in in_text if not x.normalized],
-            trims=self._splitter.trims,
-            of_bert=not self.json,
+        finder = functools.partial(
+            AddedTokens, trims=self._splitter.trims, of_bert=not self.json
         )
-        self._in_clean_text = AddedTokens(
+        self._in_text = finder([x for x in in_text if not x.normalized])
+        self._in_clean_text = finder(
             [x for x in in_text if x.normalized],
             self._splitter.clean,
             splits_cjk=self.settings.tokenize_chinese_chars and not self.json,
-            trims=self._splitter.trims,
-            of_bert=not self.json,
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -112,7 +110,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
         columns = self._in_text.tokenize(
             self._splitter.valid(texts), tokenize, "UTF8_CHAR"
         )
-        return TokensWithOffsets.of_chars(texts, *self._splitter.trim(columns))
+        return TokensWithOffsets.of_chars(texts, self._splitter.trim(columns))
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words separated by one space."""

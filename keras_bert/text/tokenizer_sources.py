@@ -30,13 +30,13 @@ def read_tokenizer(file: Path) -> TokenizerJson:
 
     Raises InputError if the file is damaged or of another kind.
     """
-    if file.suffix == ".model":
-        with damage_named(file):
-            return TokenizerJson(file, _of_sentencepiece(file))
-    if file.name == VOCAB_JSON:
-        with damage_named(file):
-            return TokenizerJson(file, _of_merges(file))
-    return TokenizerJson(file)
+    values = None
+    with damage_named(file):
+        if file.suffix == ".model":
+            values = _of_sentencepiece(file)
+        elif file.name == VOCAB_JSON:
+            values = _of_merges(file)
+    return TokenizerJson(file, values)
 
 
 def _of_sentencepiece(file: Path) -> dict[str, Any]:
