@@ -1,6 +1,9 @@
 """The exception for a request that is refused."""
 
+import dataclasses
 
+
+@dataclasses.dataclass(eq=False)
 class Refusal(Exception):
     """An exception that ends a request: a message and a status for the client.
 
@@ -10,15 +13,11 @@ class Refusal(Exception):
         headers: The headers of the answer.
     """
 
-    def __init__(
-        self,
-        sentence: str,
-        status: int = 400,
-        headers: dict[str, str] | None = None,
-    ):
-        super().__init__(sentence)
-        self.sentence = sentence
-        self.status = status
-        self.headers = headers or {}
-        if status in (429, 503):
+    sentence: str
+    status: int = 400
+    headers: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.sentence)
+        if self.status in (429, 503):
             self.headers["Retry-After"] = "1"
