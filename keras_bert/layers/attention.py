@@ -22,8 +22,8 @@ class SelfAttention(keras.layers.Layer):
     Takes x [T, H] and `input_mask` [B, S] with T = B * S; tokens attend only to
     tokens with a 1 in the mask. Returns [T, H]. With `left_to_right`, a token
     attends to itself and earlier tokens only. If the layer is called with
-    `packed`, a row holds several sequences, which `input_mask` numbers from 1,
-    and a token attends to its own sequence only.
+    `packed`, a row contains several sequences, which `input_mask` numbers from
+    1, and a token attends to its own sequence only.
 
     If `positions` is "rotary" or "relative", the third input is the output of
     the layer `RotaryPositions` or `RelativePositions`. `local_attention` is the

@@ -1,7 +1,8 @@
 """Layers that return what the attention in an encoder block computes.
 
 Each layer takes the inputs of a block: x [T, H], `input_mask` [B, S] with
-T = B * S, and positions. The block may be frozen, and may be part of a network.
+T = B * S, and positions. The layer uses the block's own weights, even if the
+block is frozen or part of a network.
 """
 
 from typing import Any
@@ -80,10 +81,11 @@ class AttentionRelations(_Reading):
     """How alike the queries, keys and values of tokens are: [T, 3 * R, S].
 
     The query, the key and the value of a token are each cut into
-    R = `num_relation_heads` parts. The output, float32, holds the logits of a
-    softmax over the S tokens of a text (MiniLMv2, arXiv 2012.15828, section
-    3.1). A logit is the dot product of one token's part and another token's
-    corresponding part, divided by the square root of the width of a part.
+    R = `num_relation_heads` parts. The output, float32, contains the logits
+    of a softmax over the S tokens of a text (MiniLMv2, arXiv 2012.15828,
+    section 3.1). A logit is the dot product of one token's part and another
+    token's corresponding part, divided by the square root of the width of a
+    part.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 The score of a sequence of labels is the sum of the logits of its words and of
 the transitions between neighbors (Lample et al. 2016, arXiv 1603.01360, section
-2.2, without a start and an end). A softmax over the scores of all sequences of
-labels gives their probabilities.
+2.2, but without labels for the start and the end). A softmax over the scores of
+all sequences of labels gives their probabilities.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ class Crf(keras.layers.Layer):
     """Logits [B, S, L] -> a chain, float32 [B, L + S, L].
 
     The first L rows of a chain are the weight `transitions`: row i, column j is
-    the score of label j after label i. The logits follow. So one output holds
-    all that a loss or a decoder needs.
+    the score of label j after label i. The logits follow. So one output
+    contains all that a loss or a decoder needs.
     """
 
     def build(self, logits_shape: Any) -> None:
@@ -34,7 +34,7 @@ class Crf(keras.layers.Layer):
         return ops.concatenate([transitions, logits], axis=1)
 
     def compute_mask(self, logits: Any, previous_mask: Any) -> Any:
-        return None  # a BiLSTM's mask has no place for the transitions
+        return None  # a BiLSTM's mask has no entries for transitions
 
     def compute_output_spec(self, logits: Any) -> Any:
         batch, length, size = logits.shape
@@ -54,7 +54,7 @@ def crf_loss(labels: Any, chain: Any) -> Any:
     size, length = chain.shape[-1], ops.shape(labels)[1]
     transitions, logits = chain[:, :size], chain[:, size:]
     is_labeled = ops.cast(labels > 0, "float32")
-    # From here on, the words of each row come first, in the same order.
+    # From here on, the words of each row come first, in their old order.
     places = ops.arange(length, dtype="int32")
     order = ops.argsort(ops.where(labels > 0, places, places + length), axis=1)
     labels = ops.take_along_axis(labels, order, axis=1)
@@ -82,8 +82,8 @@ def crf_loss(labels: Any, chain: Any) -> Any:
         return of_words + ops.sum(pairs * transitions, axis=(1, 2))
 
     # The gradient is the expected counts minus the counts in the given labels.
-    # So no gradient has to pass through the loops, which XLA does not support
-    # in TensorFlow.
+    # So no gradient has to pass through the loops: in TensorFlow, XLA does not
+    # support gradients of these loops.
     slope = score(
         ops.stop_gradient(words - gold), ops.stop_gradient(pairs - gold_pairs)
     )

@@ -42,8 +42,8 @@ class _Dense(keras.layers.Dense):
         return for_training(self.activation)(x)
 
     def load_own_variables(self, store: Any) -> None:
-        # The parent builds this layer, and does not know about
-        # `keras.Model.quantize`.
+        # The parent always builds this layer with a float kernel, but the file
+        # may have the int8 kernel of a model after `keras.Model.quantize`.
         if store["0"].dtype == "int8" and not self.quantization_mode:
             self.quantize("int8")
         super().load_own_variables(store)

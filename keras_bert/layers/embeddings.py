@@ -27,7 +27,7 @@ class BertEmbeddings(keras.layers.Layer):
     positions count the other tokens only.
 
     `family_fields` are the fields of the network's `BertConfig` that differ
-    from BERT's. The layer keeps them for `config_of_network`.
+    from BERT's. `config_of_network` reads them from the layer.
 
     Example:
         >>> layer = keras_bert.layers.BertEmbeddings(31, hidden_size=12)

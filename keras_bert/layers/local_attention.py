@@ -96,8 +96,8 @@ def mask_adder(
         columns: The mask of the tokens attended to, [..., T].
         row_places: The positions of the tokens that attend, [S].
         column_places: The positions of the tokens attended to, [T].
-        packed: Whether a row holds several sequences, whose numbers are in the
-            mask. Each sequence then attends only to itself.
+        packed: Whether a row contains several sequences, whose numbers are in
+            the mask. Each sequence then attends only to itself.
         left_to_right: Whether a token attends to no later token.
         reach: The largest distance over which a token attends to another;
             None for any distance.

@@ -59,7 +59,7 @@ class Pooler(keras.layers.Layer):
     mean of all tokens. If `layer_norm_eps` is given, a norm with this epsilon
     follows the dense layer (ModernBERT).
 
-    If rows hold several sequences, which `input_mask` numbers from 1, pass
+    If rows contain several sequences, which `input_mask` numbers from 1, pass
     `cls_positions`, int [B, K], the positions of the sequences' first tokens,
     as the third input. The output is then [B, K, H].
 

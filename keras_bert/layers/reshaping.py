@@ -89,9 +89,9 @@ class FoldChoices(keras.layers.Layer):
 class UnfoldChoices(keras.layers.Layer):
     """Splits off the axis of examples: [B*R, K, ...] -> [B, R*K, ...].
 
-    The input is [B*R, K] or [B*R, K, H]. A row holds K choices, and an example
-    has R * K choices. R comes from the second input, [B, R, S], which is an
-    input of `FoldChoices`.
+    The input is [B*R, K] or [B*R, K, H]. A row contains K choices, and an
+    example has R * K choices. R comes from the second input, [B, R, S], which
+    is an input of `FoldChoices`.
     """
 
     def call(self, x: Any, like: Any) -> Any:

@@ -19,7 +19,7 @@ _LOWEST = -1e9
 class RowPositions(keras.layers.Layer):
     """`input_mask` [B, S] -> `position_ids` [B, S], `cls_positions` [B, K].
 
-    A row holds up to K sequences, one after the other, and padding. The mask
+    A row contains up to K sequences, one after the other, and padding. The mask
     numbers the sequences from 1 and is 0 at padding. `position_ids`, int32,
     count from 0 in each sequence and are 0 at padding. `cls_positions`, int32,
     are the positions of the sequences' first tokens. If a row has fewer than K
