@@ -60,8 +60,9 @@ class BertConfig(CheckedSettings):
         directionality: "bidi", or "left_to_right" for a network in which a
             token attends only to itself and earlier tokens (paper, 5.1).
         family: The name of the network's family in transformers, a key of
-            `keras_bert.families.FAMILIES`. The fields after this one hold what
-            differs between families; the family's config.json sets them.
+            `keras_bert.families.FAMILIES`. The fields after this one describe
+            how the family differs from BERT; the family's config.json sets
+            them.
         embedding_size: Width of the embeddings, E, if it differs from H. A
             dense layer then projects E to H (ELECTRA, arXiv 2003.10555).
         first_position: The index of the first token's row in the position
@@ -149,7 +150,7 @@ class BertConfig(CheckedSettings):
 
     @property
     def family_fields(self) -> dict[str, Any]:
-        """The fields from `family` on whose values differ from BERT's."""
+        """The fields, from `family` on, that differ from BERT's."""
         names = [field.name for field in dataclasses.fields(self)]
         return {
             name: getattr(self, name)
@@ -209,9 +210,9 @@ class BertConfig(CheckedSettings):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Returns the config with the values of a Google or Hugging Face file.
 
-        The log lists the keys of a Google file that do not shape the network.
-        An unknown key raises InputError, except in Hugging Face's config.json
-        if the value of the key is false, null, 0 or empty.
+        The log lists the keys of a Google file that are ignored. An unknown key
+        raises InputError, except in Hugging Face's config.json if the value of
+        the key is false, null, 0 or empty.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known

@@ -140,8 +140,8 @@ def _nomic(values: Values) -> Values:
         )
     read = dict(_rotary(values))
     if (values.get("rotary_scaling_factor") or 1) != 1:
-        # In a sequence longer than max_trained_positions, the rotations would
-        # depend on the length of the sequence.
+        # Sequences longer than max_trained_positions are not supported: their
+        # rotations would depend on their lengths.
         read["max_position_embeddings"] = values.get(
             "max_trained_positions", 2048
         )

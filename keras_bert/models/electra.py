@@ -36,7 +36,7 @@ def build_electra(
         config: The config of the discriminator.
         generator_size: The generator's width, number of heads and feed-forward
             width, as a fraction of the discriminator's.
-        packed: Whether a row holds several sequences; see `build_encoder`.
+        packed: Whether a row contains several sequences; see `build_encoder`.
 
     Raises:
         InputError: If the generator cannot have this size.

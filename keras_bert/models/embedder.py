@@ -42,8 +42,8 @@ def build_embedder(
             activation, such as (256, "tanh"). H is then the size of the last
             layer.
         normalize: Whether all vectors are scaled to the norm 1.
-        packed: Whether a row holds K texts. Each input of a packed encoder then
-            has one more axis, for the R rows of an example; `pack_choices`
+        packed: Whether a row contains K texts. Each input of a packed encoder
+            then has one more axis, for the R rows of an example; `pack_choices`
             returns such inputs. The output is [B, R*K, H].
         window_pooling: How the vectors of a text's windows become one vector:
             "mean" or "max". The inputs are then the windows of all texts of an

@@ -20,7 +20,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     Outputs: `sequence_output` [B, S, H] and `pooled_output` [B, H], in the
     compute dtype of the global policy.
 
-    With `packed`, a row holds up to K sequences that do not attend to each
+    With `packed`, a row contains up to K sequences that do not attend to each
     other; `input_mask` numbers the sequences from 1. There are two more inputs:
     `position_ids` [B, S], which counts from 0 in each sequence, and
     `cls_positions` [B, K], the position of each sequence's first token.

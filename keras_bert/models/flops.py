@@ -29,8 +29,8 @@ def count_work(
             padding. At a token, it is the index of the token's sequence in the
             row, counted from 1.
         config: The config of the network.
-        num_labels: The number of outputs of the layer that reads the pooler; 0
-            if the model has no pooler.
+        num_labels: The number of outputs of the layer after the pooler; 0 if
+            the model has no pooler.
         generator: The config of ELECTRA's generator, if the model has one.
 
     Returns:

@@ -30,8 +30,8 @@ def build_classifier(
 
     The logits are not probabilities: compile with
     `SparseCategoricalCrossentropy(from_logits=True)`. With the string
-    "sparse_categorical_crossentropy", Keras treats the logits as probabilities
-    and trains on a wrong loss without an error.
+    "sparse_categorical_crossentropy", Keras treats the logits as probabilities:
+    it computes a wrong loss, and raises no error.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -82,7 +82,7 @@ def build_multiple_choice(
     Inputs: as for `build_encoder`, with an axis for the C choices of an
     example, int32 [B, C, S]. Output: `logits`, float32 [B, C].
 
-    With `packed`, a row holds K choices. Each input of a packed encoder then
+    With `packed`, a row contains K choices. Each input of a packed encoder then
     has one more axis, for the R rows of an example; `pack_choices` returns such
     inputs. The output is [B, R*K], and the weights are the same as without
     `packed`.

@@ -26,8 +26,8 @@ def check_lora(config: BertConfig, rank: int, targets: str) -> None:
     smallest = min(config.hidden_size, config.intermediate_size)
     if rank > smallest:
         raise InputError(
-            f"lora_rank is {rank}, but the smallest width of the matrices is "
-            f"{smallest}; give a smaller rank, usually 4 to 16."
+            f"lora_rank is {rank}, but the smallest dimension of the encoder's "
+            f"matrices is {smallest}; give a smaller rank, usually 4 to 16."
         )
 
 

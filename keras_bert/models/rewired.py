@@ -42,8 +42,8 @@ def with_hidden_states(
     `input_mask` with one more axis, such as [B, S, H]. The new network has the
     model's own layers and weights, and computes each layer once.
 
-    Raises InputError if the encoder is frozen, or has no layer with one of the
-    numbers in `layers`.
+    Raises InputError if the model has no encoder layer with one of the numbers
+    in `layers`, neither of its own nor in a `keras.Model` inside it.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
@@ -66,7 +66,7 @@ def with_hidden_states(
 def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     """Returns a network with more outputs: `attention_1`, `attention_2` ...
 
-    `attention_1` holds the attention probabilities of the first encoder layer,
+    `attention_1` has the attention probabilities of the first encoder layer,
     float32 [B, N, S, S]: for each head, how much each token attends to every
     token.
 
@@ -96,13 +96,12 @@ def with_attention_relations(
 ) -> keras.Model:
     """Returns a network with more outputs: `relations_1`, `relations_2` ...
 
-    `relations_1` holds the relations of the first encoder layer; see
+    `relations_1` has the relations of the first encoder layer; see
     `AttentionRelations`. The new outputs have the shape of `input_mask` with
     two more axes, such as float32 [B, S, 3 * R, S], where R is
     `num_relation_heads`.
 
-    Raises InputError if the encoder is frozen, or has no layer with one of the
-    numbers in `layers`.
+    Raises InputError like `with_hidden_states`.
     """
     read = _reading(lambda block: AttentionRelations(block, num_relation_heads))
     return _with_outputs(model, _blocks(layers, "relations"), read)
@@ -113,12 +112,11 @@ def with_attention_scores(
 ) -> keras.Model:
     """Returns a network with more outputs: `scores_1`, `scores_2` ...
 
-    `scores_1` holds the scores of the first encoder layer; see
+    `scores_1` has the scores of the first encoder layer; see
     `AttentionScores`. The new outputs have the shape of `input_mask` with two
     more axes, such as float32 [B, S, N, S].
 
-    Raises InputError if the encoder is frozen, or has no layer with one of the
-    numbers in `layers`.
+    Raises InputError like `with_hidden_states`.
     """
     read = _reading(AttentionScores)
     return _with_outputs(model, _blocks(layers, "scores"), read)
@@ -208,7 +206,7 @@ def _blocks(layers: Iterable[int], prefix: str) -> dict[str, str]:
 
 
 def _reading(make: Callable[[EncoderBlock], keras.layers.Layer]) -> Callable:
-    """Returns a function for `_tapped`: it calls the layer `make(block)`."""
+    """Returns a `read` for `_tapped` that calls the layer `make(block)`."""
     return lambda block, output, *args, **kwargs: make(block)(*args, **kwargs)
 
 
@@ -219,17 +217,18 @@ def _with_outputs(
     *,
     of_tokens: bool = True,
 ) -> keras.Model:
-    """Returns a network whose outputs include readings of layers.
+    """Returns a network whose outputs include what `read` computes at layers.
 
-    `names` maps the name of each layer to the name of its output; see `_tapped`
-    for `read`. With `of_tokens`, readings [T, ...] become [B, S, ...].
+    `names` maps the name of each layer to the name of the new output; see
+    `_tapped` for `read`. With `of_tokens`, new outputs [T, ...] become
+    [B, S, ...].
     """
     tapped = _tapped(model, names, read)
     outputs, found = tapped.output
     if missing := names.keys() - found.keys():
         raise InputError(
             f"{model.name} has no {names[min(missing)]}; choose other layers, "
-            "or a model whose encoder is trained."
+            "or a model that contains these layers."
         )
     readings = {name: found[layer] for layer, name in names.items()}
     if of_tokens:
@@ -244,11 +243,11 @@ def _with_outputs(
 def _tapped(
     model: keras.Model, names: Collection[str], read: Callable
 ) -> keras.Model:
-    """Returns a network with the model's outputs, and readings by layer name.
+    """Returns a network with two outputs: the model's, and `read`'s by layer.
 
-    `read` takes a layer with one of the `names`, its output and its inputs, and
-    returns the reading. The layer may be in a network inside the model, such as
-    the network for one row.
+    For each layer with one of the `names`, `read` takes the layer, its output
+    and its inputs, and returns a tensor. The layer may be in a network inside
+    the model, such as the network for one row.
     """
     inputs, found = _new_inputs(model), {}
 
@@ -285,7 +284,7 @@ def _new_inputs(model: keras.Model) -> dict[str, keras.KerasTensor]:
 def _call_layers(
     model: keras.Model, inputs: dict[str, keras.KerasTensor], call: Callable
 ) -> keras.Model:
-    """Returns a model with the same layers; `call` applies each to inputs."""
+    """Returns a model with the same layers; `call` calls each on its inputs."""
     return keras.models.clone_model(
         model, inputs, clone_function=lambda layer: layer, call_function=call
     )

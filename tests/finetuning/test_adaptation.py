@@ -403,7 +403,7 @@ def test_the_same_rate_everywhere_needs_no_factors(config):
     ("settings", "message"),
     [
         ({"lora_rank": -1}, "lora_rank is -1, but must be at least 0"),
-        ({"lora_rank": 13}, "lora_rank is 13, but the smallest width of the m"),
+        ({"lora_rank": 13}, "lora_rank is 13, but the smallest dimension of"),
         ({"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha is 0.0, but must be"),
         ({"lora_rank": 2, "lora_targets": "querry"}, "lora_targets has 'querr"),
         ({"lora_rank": 2, "lora_targets": " ,"}, "lora_targets has ' ,', but"),
