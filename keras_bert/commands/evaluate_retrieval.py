@@ -7,6 +7,7 @@ The collection is a folder in BEIR format. If the model has a prompt named
 query, this prompt precedes each query. If it has a prompt named document,
 passage or corpus, that prompt precedes each document. --prompts replaces the
 model's prompts.
+
 trec_eval, which the extra `retrieval` installs, computes the metrics. You can
 also run trec_eval on out/run.trec, which lists the ranked documents.
 

@@ -12,10 +12,11 @@ begin with a header: a line of column names that includes every field. Columns
 whose names are not fields are ignored. A .csv file must have a header, and may
 have quotes.
 
-If a line cannot be read, its answer is an "error", and the command exits with
-status 1. The output file appears when it is complete. If the command is killed,
-run it again: it continues. With --runner, such as --runner=DirectRunner, Apache
-Beam computes the answers, and writes them to several files in any order.
+If a line cannot be read, its JSON object has an "error" instead of an answer,
+and the command exits with status 1. The output file appears when it is
+complete. If the command is killed, run it again: it continues. With --runner,
+such as --runner=DirectRunner, Apache Beam computes the answers, and writes them
+to several files in any order.
 
 Args:
     model_dir: The exported model.

@@ -8,9 +8,9 @@ A model is named after its folder. Several models are separated by commas:
 
     ... --model_dir=served/sst2,served/ner --model_name=films,names
 
-The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), holds
-the key that clients must send; without a key, the server answers everybody. You
-can also set a flag with the environment variable that --help names beside the
+The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), has the
+key that clients must send; without a key, the server answers everybody. You can
+also set a flag with the environment variable that --help names beside the
 flag; the command line overrides the variable.
 
 Args:

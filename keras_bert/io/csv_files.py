@@ -76,12 +76,13 @@ def csv_header(path: str | Path, delimiter: str) -> list[str]:
 
 
 def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
-    """Returns the delimiter with which the header has all `columns`; else ",".
+    """Returns the delimiter with which the header has all `columns`, or ",".
 
     A column is a name or an index. If several delimiters fit, one that makes
     equally many columns in each of the first rows is better, and a comma is
     better than a semicolon or a tab, which may be part of a text. A delimiter
-    must make two columns or more, because each makes a column with the index 0.
+    must make at least two columns, because even a wrong delimiter makes a
+    column with the index 0.
     """
 
     def rank(delimiter: str) -> int:

@@ -21,8 +21,8 @@ from keras_bert.io.paths import is_remote
 Objects = tuple[tuple[str, str], ...]
 
 MARKER = "_PARTIAL"
-# The number of copies that are kept, to limit disk space. A copy is read before
-# the next copies are made.
+# The number of copies that are kept, to limit disk space. It can be small,
+# because each copy is read before the next copies are made.
 _MAX_COPIES = 4
 _TEXT = (
     b"This folder is incomplete: a process is writing to it, or was killed. "
@@ -31,7 +31,7 @@ _TEXT = (
 
 
 def list_names(folder: Any) -> list[str]:
-    """Returns the names in a folder; [] if the folder is missing.
+    """Returns the names of a folder's files and folders; [] for no folder.
 
     On a store, this takes one request.
     """

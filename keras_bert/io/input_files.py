@@ -58,7 +58,7 @@ def open_text(
     path = to_path(file)
     try:
         with path.open("rb") as opened:
-            content: Any = io.BufferedReader(opened)  # a pipe cannot rewind
+            content: Any = io.BufferedReader(opened)  # can peek into a pipe
             if path.suffix == ".gz" or content.peek(2).startswith(_GZIP):
                 content = io.BufferedReader(gzip.open(content))
             if b"\0" in content.peek(_HEAD)[:_HEAD]:

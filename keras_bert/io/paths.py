@@ -41,7 +41,7 @@ def to_path(path: str | Path) -> Path:
     try:
         import upath
 
-        # Other processes write to the store too.
+        # No cache, because other processes write to the store too.
         remote = upath.UPath(url, use_listings_cache=False)
         filesystem = remote.fs
     except (ImportError, ValueError) as error:

@@ -75,7 +75,7 @@ class ResumableFile:
             for number in range(self._num_parts):
                 with (self.folder / str(number)).open("rb") as part:
                     shutil.copyfileobj(part, whole)
-        # progress.json goes first: parts without it are never continued.
+        # progress.json is removed first: without it, no run uses the parts.
         remove(self._progress)
         remove(self.folder)
 

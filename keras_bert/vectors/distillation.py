@@ -19,7 +19,7 @@ from keras_bert.tasks.base import Row, Task
 from keras_bert.vectors.embed_files import embed_files, read_texts
 from keras_bert.vectors.embedder import Embedder
 
-# Every 100th text is held out.
+# Every 100th text is held out for the metrics.
 _HELD_OUT = 100
 
 
@@ -43,7 +43,7 @@ def distill(
     text (as in Reimers and Gurevych 2020, arXiv 2004.09813, who use another
     distance). The teacher and the network may have different vocabularies. The
     teacher's vectors are computed once, and later calls read them from a file.
-    Every 100th text is held out.
+    Every 100th text is not for training but for the metrics.
 
     With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
     config, the network also learns from the layers of the teacher, token by
@@ -185,6 +185,6 @@ def _digest(teacher: Embedder, input_file: str, field: str | None) -> str:
     if num_texts < 2:
         raise InputError(
             f"{input_file} has fewer than two texts; give more, because one is "
-            "held out."
+            "held out for the metrics."
         )
     return digest.hexdigest()

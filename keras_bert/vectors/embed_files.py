@@ -96,7 +96,7 @@ def embed_files(
 
     Raises:
         InputError: If a line is not valid UTF-8 or lacks the field, if the
-            files have no line, if the model lacks the prompt or a layer, or if
+            files have no lines, if the model lacks the prompt or a layer, or if
             an unfinished output file belongs to another model or text.
     """
     files = expand_globs(input_file)

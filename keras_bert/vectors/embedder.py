@@ -112,7 +112,7 @@ class Embedder:
         batch_size: int,
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns vectors, float32 [N, D]; whether texts were cut, bool [N]."""
+        """Returns vectors [N, D], and which texts were cut, bool [N]."""
         check_count("batch_size", batch_size)  # even if there is no text
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]

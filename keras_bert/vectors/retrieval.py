@@ -160,7 +160,7 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str]:
     chosen = [prompt_of_role(prompts, is_query=x) for x in (True, False)]
     if any(prompts.values()):
         logging.info(
-            "The queries are read with the prompt %r, the documents with %r.",
+            "The prompt is %r for queries, and %r for documents.",
             *map(settings.prompt, chosen),
         )
     if any(prompts.values()) and not any(chosen):

@@ -121,10 +121,9 @@ def test_prompts_stand_before_queries_and_documents(
         )
         patches.setattr(embedder, "settings", settings)
         results = evaluate_retrieval(embedder, folder)
-    assert f"queries are read with the prompt {query!r}, the docu" in (
+    assert f"prompt is {query!r} for queries, and {document!r} for" in (
         logged.text
     )
-    assert f"documents with {document!r}." in logged.text
     for file, prompt in (("queries.jsonl", query), ("corpus.jsonl", document)):
         rows = map(json.loads, (folder / file).read_text().splitlines())
         texts = {
