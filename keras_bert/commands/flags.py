@@ -83,7 +83,10 @@ class Flags:
         doc: str,
     ):
         self._command = command
-        self._argv = [command, *arguments]
+        options = list(itertools.takewhile("--".__ne__, arguments))
+        # The command line overrides a flagfile, wherever it names the file.
+        options.sort(key=lambda x: not re.match("--?flagfile=", x))
+        self._argv = [command, *options, *arguments[len(options) :]]
         self._doc, _, entries = doc.strip().partition("\nArgs:\n")
         # The names of the flags under each title of --help, in order of use.
         self._groups: dict[str, list[str]] = {"Required": [], _OWN: []}

@@ -224,10 +224,10 @@ def test_arguments_that_only_look_wrong(wrong, tmp_path):
     path = tmp_path / "flags"
     path.write_text("--wrong_rate=1\n--nowrong_switch\n")
     flags, texts = wrong(
-        *(f"--flagfile={path}", "--wrong_rate=-2", "--wrong_name"),
-        *("wrong_size", "--", "--wrong_rate=3", "--unknown"),
+        *("--wrong_rate=-2", f"--flagfile={path}", "--wrong_name"),
+        *("wrong_size", "--", "--wrong_rate=3", "--flagfile=absent"),
     )
-    assert texts == ["--wrong_rate=3", "--unknown"]
+    assert texts == ["--wrong_rate=3", "--flagfile=absent"]
     assert flags.wrong_rate == -2
     assert flags.wrong_name == "wrong_size"
 
