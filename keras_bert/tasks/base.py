@@ -86,6 +86,11 @@ class Task:
                 )
             if name in ("metrics", "validation_splits") and not names:
                 raise InputError(f"The task has no {name}; give at least one.")
+        for name in ("settings", "test_files"):
+            if not isinstance(values := getattr(self, name), Mapping):
+                raise InputError(
+                    f"The {name} of the task are {values!r:.80}; give a dict."
+                )
         if not callable(self.read):
             raise InputError(
                 f"The task's read is {self.read!r}; give a function, such as "
