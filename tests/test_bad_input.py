@@ -20,7 +20,7 @@ def test_wrong_input_of_the_data_scripts(script_folder, tmp_path):
     }
     for changes, message in (
         ({"input_file": "absent.txt"}, "No file matches 'absent.txt'"),
-        ({"input_file": empty}, "The text holds no sentence"),
+        ({"input_file": empty}, "The text has no sentence"),
         ({"input_file": cut}, f"{cut} is not a complete gzip file"),
         ({"output_file": tmp_path}, f"{tmp_path} is a folder"),
         ({"vocab_file": no_mask}, "has no [MASK]"),

@@ -29,8 +29,8 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         replaced_tokens: Whether the network learns to find tokens that a small
             generator replaced (ELECTRA, arXiv 2003.10555). The generator
             then learns the masked LM.
-        generator_size: The width of the generator, as a fraction of the
-            network's width.
+        generator_size: The generator's width, number of heads and feed-forward
+            width, as a fraction of the network's.
         replaced_tokens_weight: The factor of the replaced_tokens loss; the
             factor of the masked-LM loss is 1.
         pack_sequences: Whether several short sequences of a batch share a row,

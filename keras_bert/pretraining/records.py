@@ -130,7 +130,8 @@ class ShuffledOrder:
 
     def __init__(self, num_records: int, *, seed: int):
         self._size = num_records
-        # Earlier versions had several corpora; 0 was the index of the first.
+        # The order is the same as in earlier versions, in which 0 was the index
+        # of the first of several corpora.
         self._seed = (seed, 0)
         self._epoch = functools.lru_cache(maxsize=2)(self._draw_epoch)
         self._window = functools.lru_cache(maxsize=4)(self._draw_window)
@@ -228,7 +229,8 @@ def _index_path(path: Path) -> Path:
 def _file_stamp(path: Path) -> np.ndarray:
     """Returns an index's first two rows: the file's size and change time."""
     stat = path.stat()
-    # Earlier versions stored the number of skipped records in the second row.
+    # The second row was the number of skipped records in earlier versions. It
+    # stays as 0, so that the indexes that they saved can be used.
     return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
 
 

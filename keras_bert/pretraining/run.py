@@ -201,8 +201,8 @@ def _check_masking(config: PretrainingConfig, files: list[str]) -> None:
         # The lengths of the features show whether max_predictions_per_seq fits.
         if name != "max_predictions_per_seq" and value not in known:
             raise InputError(
-                f"{name} is {value}, but {files[0]} holds records with masks, "
-                f"which stay as they are; leave {name} out, or make records "
+                f"{name} is {value}, but {files[0]} contains records whose "
+                f"masks are already drawn; leave {name} out, or make records "
                 "with this value or with dynamic_masking."
             )
 
@@ -322,7 +322,8 @@ def _digest_of_files(names: list[str]) -> str:
 
     The rest is not read, because a corpus may be too large for that.
     """
-    # Earlier versions had a weight for each corpus; "None" meant no weight.
+    # Earlier versions had a weight for each corpus; "None" meant no weight. The
+    # hash stays the same, so runs of earlier versions can be resumed.
     parts: list[str | bytes] = ["None"] if names else []
     for name in names:
         with to_path(name).open("rb") as file:

@@ -100,7 +100,7 @@ _A_SOURCE = Says("give a TextSource or lines")
      Says("A line of the text is None; give strings")),
     ("lists of lines", lambda x: x.create([["the fox"]]),
      Says("A line of the text is ['the fox']; give strings")),
-    ("no text", lambda x: x.create([]), Says("holds no sentence")),
+    ("no text", lambda x: x.create([]), Says("has no sentence")),
     ("no worker", lambda x: x.create(num_workers=0),
      Says("num_workers is 0, but must be above 0")),
     ("a name to learn from",

@@ -32,7 +32,7 @@ class PretrainingRecords:
     Garden's names; the features of the batches have Google's names.
 
     Attributes:
-        have_masks: Whether the records hold masks, so that none are drawn.
+        have_masks: Whether the records contain masks, so that none are drawn.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class PretrainingRecords:
         seed of the drawer, the epoch and the record.
 
         Raises:
-            InputError: A file is not a TFRecord file, all files are empty, or
-                the lengths of the features in a file's first record are not
-                the lengths in the arguments.
+            InputError: If a file is not a TFRecord file, if all files are
+                empty, or if the lengths of the features in a file's first
+                record are not the lengths in the arguments.
         """
         if not files:
             raise InputError("There is no file of records; give at least one.")
@@ -85,7 +85,7 @@ class PretrainingRecords:
         if not self.have_masks:
             if not drawer:
                 raise InputError(
-                    f"{first_file} holds records without masks "
+                    f"{first_file} contains records without masks "
                     "(dynamic_masking); give the vocab_file, so that masks can "
                     "be drawn."
                 )

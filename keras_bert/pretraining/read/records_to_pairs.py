@@ -143,7 +143,7 @@ def _gathered(lengths: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
 def _lost_in_front(
     seeds: tf.Tensor, stream: int, num_lost: tf.Tensor
 ) -> tf.Tensor:
-    """Returns how many lost tokens [B] are at the front, not at the end."""
+    """Returns how many of the lost tokens are lost at the front, [B]."""
     column = tf.range(tf.reduce_max(num_lost))
     is_front = masking.to_uniform(masking.row_bits(seeds, stream, column)) < 0.5
     is_lost = column < num_lost[:, None]

@@ -176,10 +176,10 @@ def draw_rows(
 
 
 def _gather(ends: list[int], begin: int, last: int, target: int) -> int:
-    """Returns the index after the last sentence that a sequence takes.
+    """Returns the index after the last sentence of a sequence.
 
-    A sequence takes the sentence `begin`, and more sentences until it has
-    `target` tokens or the next sentence is `last`.
+    A sequence begins with the sentence `begin`, and gets more sentences until
+    it has `target` tokens or the next sentence is `last`.
     """
     # The search stops before `last`, so that the result is at most `last`.
     return bisect_left(ends, ends[begin] + target, begin + 1, last)

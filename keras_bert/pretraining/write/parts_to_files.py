@@ -22,10 +22,10 @@ from keras_bert.pretraining.write.text_to_blocks import Block
 # of the warning.
 _LOSSES = {
     ("cut_tokens", "tokens"): "are lost, in sentences longer than a row; set "
-    "split_sentences if a line holds several sentences, or else raise "
+    "split_sentences if a line has several sentences, or else raise "
     "max_seq_length.",
     ("one_sentence_documents", "documents"): "have one sentence, so their next "
-    "sentence is always random; set split_sentences if a line holds several, "
+    "sentence is always random; set split_sentences if a line has several, "
     "or pre-train without next_sentence.",
     ("unmasked_instances", "instances"): "have no mask, because all their "
     "words are too long; turn do_whole_word_mask off.",
@@ -134,7 +134,7 @@ class OutputFiles:
         if not counts["instances"]:
             whole_files.remove(self._folder)
             raise InputError(
-                "The text holds no sentence; give one sentence per line and a "
+                "The text has no sentence; give one sentence per line and a "
                 "blank line between documents."
             )
         if "input_tokens" in counts:  # pairs are drawn

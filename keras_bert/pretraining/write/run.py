@@ -38,7 +38,7 @@ def create_pretraining_data(
     the same records, byte for byte, with any `num_workers`.
 
     A call with the same arguments resumes an interrupted run. While the files
-    are written, the disk holds the records twice.
+    are written, the records are on the disk twice.
 
     Example:
         >>> counts = keras_bert.create_pretraining_data(
@@ -52,10 +52,10 @@ def create_pretraining_data(
     Args:
         text: A source of text, or lines that count as one file: one sentence
             per line, and a blank line between documents. With
-            `config.split_sentences` a line may hold several sentences.
+            `config.split_sentences`, a line may have several sentences.
         output_files: The TFRecord files. They appear when all of them are
             complete, and the records are divided evenly among them. A `.json`
-            beside the first file holds the settings and the counts.
+            beside the first file has the settings and the counts.
         tokenizer: The tokenizer of the model.
         config: The sizes and rates; by default, as in the paper.
         num_workers: The number of processes; 1 means the calling process alone.
@@ -70,8 +70,8 @@ def create_pretraining_data(
         the text is lost, a warning says why.
 
     Raises:
-        InputError: The text holds no sentence, or the files exist and were made
-            with other settings or from another text.
+        InputError: If the text has no sentence, or if the files exist and were
+            made with other settings or from another text.
     """
     for name, value in (("text", text), ("output_files", output_files)):
         if isinstance(value, (str, Path)):

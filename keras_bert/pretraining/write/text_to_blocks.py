@@ -47,12 +47,12 @@ class TextSource:
 
     Attributes:
         input_file: The text files, as comma-separated names or globs. By
-            default they hold one sentence per line and a blank line between
+            default they have one sentence per line and a blank line between
             documents.
         document_per_file: Whether each file is one document, in which blank
             lines separate paragraphs.
-        text_field: The JSON field that holds a document, if the files have one
-            JSON object per line.
+        text_field: The JSON field with the text of a document, if the files
+            have one JSON object per line.
     """
 
     input_file: str = ""
@@ -64,7 +64,7 @@ class TextSource:
             raise InputError("Give an input_file to read text from.")
         if self.document_per_file and self.text_field:
             raise InputError(
-                "With a text_field each text is a document, and "
+                "With a text_field, each text is a document, and "
                 "document_per_file is for plain text; give one of the two."
             )
 
@@ -86,8 +86,8 @@ class TextSource:
         for file in files:
             if ".jsonl" in Path(file).suffixes and not self.text_field:
                 raise InputError(
-                    f"{file} holds JSON lines, not plain text; set text_field "
-                    "to the field that holds the text."
+                    f"{file} contains JSON lines, not plain text; set "
+                    "text_field to the field with the text."
                 )
         return [self._read(unit) for unit in group_files(files)]
 
@@ -166,7 +166,7 @@ def _read_json(file: str, text_field: str) -> Iterator[str]:
         if not isinstance(text, str):
             raise InputError(
                 f"{file}:{number} has no text under {text_field!r}; set "
-                "text_field to the field that holds the text."
+                "text_field to the field with the text."
             )
         yield text
         yield ""

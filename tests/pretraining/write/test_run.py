@@ -207,12 +207,12 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 
 
 def test_an_empty_corpus_leaves_no_file(tokenizer, tmp_path):
-    with pytest.raises(ValueError, match="holds no sentence"):
+    with pytest.raises(ValueError, match="has no sentence"):
         create_pretraining_data(
             ["", " \t"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
         )
     # A line of a control character is not blank, but has no token.
-    with pytest.raises(ValueError, match="holds no sentence"):
+    with pytest.raises(ValueError, match="has no sentence"):
         create_pretraining_data(
             ["\x01"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
         )
