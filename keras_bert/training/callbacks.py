@@ -64,7 +64,7 @@ class Callbacks:
     `model.stop_training = True` ends the run after the step, with a checkpoint
     and an evaluation. With several workers, the run ends after the interval,
     and only the chief's callbacks decide. To continue the training afterwards,
-    repeat the call without callbacks; with callbacks, it does nothing.
+    repeat the call without callbacks; a call with callbacks does nothing.
     """
 
     def __init__(

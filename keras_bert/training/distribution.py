@@ -72,9 +72,9 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
 def _mirrored() -> tf.distribute.MirroredStrategy:
     """Returns the one mirrored strategy of the process.
 
-    A second strategy would give its sums the same numbers as the first, and
-    TensorFlow 2.21 would treat two sums with the same number as one sum. It
-    raises an error if the shapes of the two sums differ.
+    Each strategy numbers its sums over replicas from the same start. TensorFlow
+    2.21 takes two sums with the same number for one sum, even if two strategies
+    made them, and raises an error if their shapes differ.
     """
     list_devices = tf.config.list_logical_devices
     devices = list_devices("GPU") or list_devices("CPU")
@@ -184,7 +184,7 @@ class BatchShard(NamedTuple):
             begin, end = self._ends(x.shape[0] or tf.shape(x, tf.int64)[0])
             size = end - begin
             if x.shape[0] and x.shape[0] % self.num_shares == 0:
-                size = x.shape[0] // self.num_shares  # known, as XLA wants it
+                size = x.shape[0] // self.num_shares  # static, as XLA needs it
             # -1 means a whole axis; XLA needs the length, where it is known.
             others = [-1 if n is None else n for n in x.shape[1:]]
             return tf.slice(x, [begin] + [0] * len(others), [size, *others])

@@ -72,7 +72,7 @@ def soft_cross_entropy(
 ) -> Tensor:
     """Returns the cross-entropies [...] between a teacher and a network.
 
-    The logits of both are [..., V], divided by the temperature. The result is
+    The logits of both, [..., V], are divided by the temperature. The result is
     multiplied by the square of the temperature, so that the gradient keeps its
     size (Hinton et al. 2015, arXiv 1503.02531, section 2).
     """

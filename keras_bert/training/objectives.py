@@ -15,7 +15,9 @@ Sums = dict[str, tuple[Tensor, Tensor]]
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """A loss with one number per label; a batch's loss is their weighted mean.
+    """A loss with one number per label.
+
+    The loss of a batch is the weighted mean of these numbers.
 
     Attributes:
         loss: A function of labels and outputs that returns a float32 number per

@@ -45,7 +45,7 @@ def train(
     last step. Then the history is written, a checkpoint is saved, and the model
     is evaluated. If a process is killed during an evaluation, only this
     evaluation is lost, and the resumed run begins with it. A row of the history
-    holds means over the steps since the previous row.
+    contains means over the steps since the previous row.
 
     The host waits for the device only when a row is due. Weights that are not
     finite are not saved, and the last checkpoint stays.

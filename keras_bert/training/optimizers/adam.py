@@ -157,8 +157,8 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     share_of_time: keras.Variable | None = None
 
     def __call__(self, step: Tensor) -> Tensor:
-        # In the reference, the first update is step 1: the step is increased
-        # beside the update and read afterwards (golden/tf1_small).
+        # In google-research/bert, the first update has the rate of step 1:
+        # TensorFlow 1 increases the step before the update reads it.
         step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
         if self.share_of_time is not None:

@@ -48,7 +48,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     `apply` sums the gradients over the replicas before it clips them, so the
     update does not depend on how a batch is split. Keras clips the gradients of
     each replica separately. If a row of an embedding occurs several times in a
-    batch, Keras also computes the norm as if these were different rows.
+    batch, Keras also computes the norm as if each occurrence were another row.
 
     A subclass defines `update`.
 
@@ -145,8 +145,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             if len(absent) == len(pairs):
                 raise ValueError("There is no gradient for any variable.")
             warnings.warn(
-                f"There is no gradient for {', '.join(absent)}: the loss does "
-                "not depend on it.",
+                f"There is no gradient for {', '.join(absent)}, on which the "
+                "loss does not depend.",
                 stacklevel=2,
             )
         slots = [slot for slot, grad in pairs if grad is not None]
