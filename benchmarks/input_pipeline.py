@@ -1,7 +1,7 @@
 r"""Measures the input pipeline of pre-training alone, without a model.
 
-Prints a row for one worker that reads all rows of each batch, and a row for
-each of several workers that read only a share of the rows. The bytes are the
+Prints a line for one worker that reads whole batches, and a line for each of
+several workers that read only their share of each batch. The bytes are the
 bytes that the process asked the system for. The last lines compare the reading
 speed with the speed at which accelerators train.
 
@@ -43,13 +43,13 @@ PREDICTIONS = flags.DEFINE_integer(
     "max_predictions_per_seq", 20, "The value in the records."
 )
 NUM_WORKERS = flags.DEFINE_integer(
-    "num_workers", 4, "The workers that share the rows."
+    "num_workers", 4, "Workers that share each batch."
 )
 FIRST_STEPS = flags.DEFINE_list(
     "first_steps", ["0", "10000", "1000000"], "The steps at which runs start."
 )
 SECONDS = flags.DEFINE_integer(
-    "seconds", 20, "Seconds for each row of the table."
+    "seconds", 20, "Seconds for each line of the table."
 )
 
 # Model FLOPs per second for training BERT-base, at an assumed utilization.
@@ -85,8 +85,9 @@ def main(_):
         print(f"| {step:,} | {time.perf_counter() - begin:.2f} |")
 
     print(
-        "\n| reader | records/s | of a core | MB/s read | bytes a record "
-        "| RSS in MB, every quarter |\n|---|---|---|---|---|---|"
+        "\n| reader | records/s | records/s per core | MB/s read "
+        "| bytes read per record | RSS in MB, at each quarter of the time |\n"
+        "|---|---|---|---|---|---|"
     )
     speed = _measure(records, BatchShard(0, 1), "one worker")
     for number in range(NUM_WORKERS.value):
@@ -101,7 +102,7 @@ def main(_):
         config=BertConfig.from_name("bert_base_uncased"),
         num_labels=2,
     )["flops"]
-    print("\n| accelerator | it eats records/s | cores that feed it |")
+    print("\n| accelerator | records/s that it needs | cores to read them |")
     print("|---|---|---|")
     for name, flops_per_second in ACCELERATORS.items():
         eaten = flops_per_second / float(flops)
@@ -123,7 +124,7 @@ def _batches(records, share, first_batch=0):
 
 
 def _measure(records, share, name):
-    """Prints a row; returns the number of records per second of a core."""
+    """Prints a line; returns the number of records per second of a core."""
     process = psutil.Process()
     iterator = iter(_batches(records, share))
     next(iterator)

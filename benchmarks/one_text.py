@@ -1,4 +1,4 @@
-r"""Times how long it takes to embed one short text, here and in peers.
+r"""Times how long this package and its peers take to embed one short text.
 
     python benchmarks/one_text.py --model=all-MiniLM-L6-v2 \
         --peers_python=.bench/torch/bin/python

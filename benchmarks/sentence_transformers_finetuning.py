@@ -1,4 +1,4 @@
-r"""Compares training an embedder here and in sentence-transformers on torch.
+r"""Compares training an embedder in keras_bert and sentence-transformers.
 
     python benchmarks/sentence_transformers_finetuning.py \
         --task=embedding/nli --data_dir=data --checkpoint=all-MiniLM-L6-v2

@@ -21,8 +21,8 @@ _OF_OURS = {
     "keras_bert": {},
     "jax": {"KERAS_BACKEND": "jax"},
 }
-# What all contestants on JAX take of the accelerator's memory; the rest is for
-# torch, which takes as much as it needs.
+# The share of the accelerator's memory for all contestants on JAX together. The
+# rest is for torch, which takes as much as it needs.
 _JAX_MEMORY = 0.75
 
 
