@@ -48,8 +48,8 @@ def label_places(
     )
     is_other = not set(stored) & set(labels)
     if has_no_names and is_other and len(stored) == len(labels):
-        numbers = _numbers(stored)
-        return [numbers.index(number) for number in _numbers(labels)]
+        ranks = _ranks(stored)
+        return [ranks.index(rank) for rank in _ranks(labels)]
     raise InputError(
         f"{checkpoint.place} answers with the labels "
         f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
@@ -97,11 +97,12 @@ def reorder(
         weight.assign(values)
 
 
-def _numbers(names: Sequence[str]) -> list[int]:
-    """Returns the number of each label: its id if the names are all ids."""
-    ids = [int(x.rpartition("_")[2]) for x in names if _NO_NAME.fullmatch(x)]
-    places = list(range(len(names)))
-    return ids if sorted(ids) == places else places
+def _ranks(names: Sequence[str]) -> list[int]:
+    """Returns the rank of each label's number, or its place without numbers."""
+    numbers = [x.rpartition("_")[2] for x in names if _NO_NAME.fullmatch(x)]
+    if len(set(map(int, numbers))) < len(names):
+        return list(range(len(names)))
+    return [sorted(numbers, key=int).index(x) for x in numbers]
 
 
 def _heads(kind: Kind) -> set[str]:

@@ -232,6 +232,7 @@ MNLI = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
         (MNLI, ("0", "1", "2"), [0, 1, 2]),
         (("0", "1"), ("no", "yes"), [0, 1]),
         (TWELVE, SORTED, [0, 1, 10, 11, *range(2, 10)]),
+        (TWELVE[:10], ("1", "10", *"23456789"), [0, 9, *range(1, 9)]),
         (("a", "A", "b"), ("b", "A", "a"), [2, 1, 0]),
         (("a", "A", "b"), ("a", "A", "B"), "answers with the labels a, A, b"),
         (("NEGATIVE", "POSITIVE"), ("pos", "neg"), "has pos, neg; give new_h"),
