@@ -178,7 +178,8 @@ def finetune(
 
 def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
     """Returns the rows of a split; raises InputError if there are none."""
-    rows = iter(task.read(data_dir, split))
+    rows = task.read(data_dir, split)
+    rows = iter(() if rows is None else rows)  # None: without a return
     for first in rows:
         return itertools.chain([first], rows)
     raise InputError(

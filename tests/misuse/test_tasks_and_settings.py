@@ -182,6 +182,8 @@ def test_settings(given, call, expected):
 @cases(
     ("no rows", lambda x: x.finetune(_task(read=lambda *_: [])(x)),
      Says("found no rows of the split train")),
+    ("no return", lambda x: x.finetune(_task(read=lambda *_: None)(x)),
+     Says("found no rows of the split train")),
     ("rows of strings",
      lambda x: x.finetune(_task(read=lambda *_: ["a film"])(x)),
      Says("give a dict with a value for each of the text_fields")),
