@@ -28,7 +28,6 @@ from keras_bert.finetuning.folder import (
     read_kind,
 )
 from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.settings import PromptSettings
 from keras_bert.models.rewired import (
     with_attention_relations,
     with_attention_scores,
@@ -97,14 +96,13 @@ def _common(kind: Kind) -> dict[str, Any]:
     settings, tokens = kind.spec.settings, kind.tokenizer.settings
     # The ids of tokens follow from the vocabulary.
     added = tuple(x._replace(id=0) for x in tokens.added_tokens)
-    has_prompts = isinstance(settings, PromptSettings)
     return {
         "kind": kind.name,
         "labels": kind.spec.labels,
         "text_fields": kind.spec.text_fields,
         "tokenizer settings": dataclasses.replace(tokens, added_tokens=added),
         "window_pooling": getattr(settings, "window_pooling", None),
-        "prompt": settings.prompt() if has_prompts else "",
+        "prompt": settings.default_prompt,
     }
 
 

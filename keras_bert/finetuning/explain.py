@@ -139,7 +139,7 @@ def explain_row(
             "The model reads texts in windows; load it with "
             'settings={"window_pooling": "none"} to explain its answers.'
         )
-    if getattr(settings, "default_prompt_name", ""):
+    if settings.default_prompt:
         raise InputError(
             "The model puts a prompt before a text; load it with "
             'settings={"default_prompt_name": ""} to explain its answers.'

@@ -41,6 +41,11 @@ class KindSettings(CheckedSettings):
         """Whether a long text is read in windows."""
         return getattr(self, "window_pooling", "none") != "none"
 
+    @property
+    def default_prompt(self) -> str:
+        """The prompt before the first text of each row; empty for none."""
+        return ""
+
     def check_new_labels(self, given: Mapping[str, Any]) -> None:
         """Raises InputError if a setting fits only the model's old labels.
 
@@ -171,6 +176,10 @@ class PromptSettings(CheckedSettings):
                 'maps names to texts, such as {"query": "question: "}.'
             )
         return prompts
+
+    @property
+    def default_prompt(self) -> str:
+        return self.prompt()
 
     def prompt(self, name: str | None = None) -> str:
         """Returns the prompt with this name; None means the default prompt.

@@ -18,11 +18,7 @@ from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_columns, text_columns
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.network_calls import Tensors, call_on_texts
-from keras_bert.kinds.settings import (
-    KindSettings,
-    PromptSettings,
-    WindowSettings,
-)
+from keras_bert.kinds.settings import KindSettings, WindowSettings
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.tasks.base import Row
@@ -43,10 +39,7 @@ class TextKind(Kind):
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
-        # The prompt before the first text of each row.
-        self._prompt = ""
-        if isinstance(spec.settings, PromptSettings):
-            self._prompt = spec.settings.prompt()
+        self._prompt = spec.settings.default_prompt
 
     def _check(self) -> None:
         super()._check()

@@ -104,7 +104,7 @@ class Embedding(Kind):
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
-        self._prompt = spec.settings.prompt()
+        self._prompt = spec.settings.default_prompt
         self._requirements = REQUIREMENTS[spec.settings.loss]
         self._label_size: int | None = None  # set if labels are vectors
         self.objectives = {"embeddings": objective(spec.settings)}
