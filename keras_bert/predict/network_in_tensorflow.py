@@ -35,15 +35,14 @@ def load(version: Path, signature: str | None = None) -> dict[str, Function]:
 
 
 def _function(signature: Signature) -> Function:
-    names = [spec.name for spec in signature.inputs]
     traced: Any = one_graph(signature.function, signature.inputs)
     graph = traced.get_concrete_function()
     inputs = {spec.name: to_spec(spec) for spec in signature.inputs}
     outputs = {name: to_spec(x) for name, x in graph.structured_outputs.items()}
 
     def serve(**texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        return graph(*(texts[name] for name in names))
+        return graph(*(texts[name] for name in inputs))
 
     return Function.of_network(
-        lambda columns: ask(serve, columns, names), inputs, outputs
+        lambda columns: ask(serve, columns, inputs), inputs, outputs
     )

@@ -113,9 +113,8 @@ def is_version(files: Collection[str]) -> bool:
     `new_version` marks a folder until it is complete; other tools copy folders
     without a marker.
     """
-    if folders.MARKER in files:
-        return False
-    return any(file in files for file in MODEL_FILES.values())
+    has_model = any(file in files for file in MODEL_FILES.values())
+    return has_model and folders.MARKER not in files
 
 
 def format_of(version: Path) -> str:
@@ -133,8 +132,7 @@ def read_description(version: Path) -> dict[str, Any]:
 
 def _upload(source: Path, target: Path) -> bool:
     with whole_files.write_error_named(target):
-        is_free = folders.claim_folder(target)
-        if is_free:
+        if is_free := folders.claim_folder(target):
             folders.upload_folder(source, target)
         return is_free
 

@@ -97,9 +97,8 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
         layers = []
         for layer in self.dense.split(",") if self.dense else ():
             size, _, activation = layer.strip().partition(":")
-            if not (
-                size.isdecimal() and int(size) and activation in ACTIVATIONS
-            ):
+            is_size = size.isdecimal() and int(size) > 0
+            if not is_size or activation not in ACTIVATIONS:
                 raise InputError(
                     f"dense is {self.dense!r}, but must be sizes above 0 with "
                     f"one of the activations {', '.join(ACTIVATIONS)}, such as "
