@@ -28,7 +28,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             the paper).
         replaced_tokens: Whether the network learns to find tokens that a small
             generator replaced (ELECTRA, arXiv 2003.10555). The generator
-            then learns the masked LM.
+            is then trained as a masked LM.
         generator_size: The generator's width, number of heads and feed-forward
             width, as a fraction of the network's.
         replaced_tokens_weight: The factor of the replaced_tokens loss; the

@@ -229,8 +229,8 @@ def _index_path(path: Path) -> Path:
 def _file_stamp(path: Path) -> np.ndarray:
     """Returns an index's first two rows: the file's size and change time."""
     stat = path.stat()
-    # The second row was the number of skipped records in earlier versions. It
-    # stays as 0, so that the indexes that they saved can be used.
+    # In earlier versions, the second row was the number of skipped records. It
+    # stays as 0, so that indexes from earlier versions can be used.
     return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
 
 

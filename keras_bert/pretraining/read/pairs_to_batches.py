@@ -133,7 +133,8 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
     """Returns each sequence's row: the first row with room for the sequence.
 
     Takes the lengths of the sequences, int32 [B], and places the sequences one
-    after the other. The result is the 0-based index of each row, int32 [B].
+    after the other. The result is the 0-based index of each sequence's row,
+    int32 [B].
     """
     num_sequences = tf.size(lengths)
 

@@ -87,7 +87,8 @@ class InstanceDrawer:
     ) -> dict[str, tf.Tensor]:
         lengths = features["sentence_lengths"]  # [B, sentences]
         num_sentences = tf.math.count_nonzero(lengths, axis=1, dtype=tf.int32)
-        # The masker uses the streams 0 to 2 of random bits.
+        # The masker uses the streams 0 to 2 of random bits, so other streams
+        # are used here.
         bits = masking.row_bits(seeds, 4, tf.range(2))
         most = tf.maximum(num_sentences - 1, 1)
         num_first = 1 + masking.to_integers(bits[:, 0], most)
@@ -130,10 +131,9 @@ class InstanceDrawer:
 
 
 def _gathered(lengths: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
-    """Returns the number of tokens [B] that a segment takes from sentences.
+    """Returns the number of tokens [B] of a segment made of whole sentences.
 
-    A segment takes at least one sentence, and more until it has `target`
-    tokens.
+    A segment gets at least one sentence, and more until it has `target` tokens.
     """
     before = tf.cumsum(lengths, axis=1, exclusive=True)
     is_taken = (before < target[:, None]) | (before == 0)

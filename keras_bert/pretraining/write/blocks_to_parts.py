@@ -98,7 +98,7 @@ class RecordMaker:
                     corpus, chunk
                 )
             else:
-                # An instance's seed does not depend on the size of a call.
+                # An instance's seed does not depend on _INSTANCES_PER_CALL.
                 seeds = np.full((len(chunk), 3), config.random_seed, np.int64)
                 seeds[:, 1] = block.number
                 seeds[:, 2] = begin + np.arange(len(chunk))

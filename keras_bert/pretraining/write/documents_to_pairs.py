@@ -97,8 +97,8 @@ def split_sentences(documents: tf.Tensor) -> tf.RaggedTensor:
     """Strings [B] -> ragged [B, (sentences)], split by punctuation.
 
     A blank line ends a sentence. A line break alone does not, because text is
-    often wrapped. A wrong guess joins two sentences or splits one; no text is
-    lost.
+    often wrapped. Punctuation can mislead: then two sentences are joined or one
+    is split, but no text is lost.
     """
     texts = tf.strings.regex_replace(documents, r"\n\s*\n\s*", "\x00")
     texts = tf.strings.regex_replace(texts, r"\s+", " ")

@@ -28,7 +28,7 @@ _LOSSES = {
     "sentence is always random; set split_sentences if a line has several, "
     "or pre-train without next_sentence.",
     ("unmasked_instances", "instances"): "have no mask, because all their "
-    "words are too long; turn do_whole_word_mask off.",
+    "words have too many pieces to be masked; turn do_whole_word_mask off.",
 }
 # A warning is logged if more than this share of a count is lost.
 _NOTABLE = 0.2
