@@ -104,7 +104,7 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def exit_on_wrong_input() -> Iterator[None]:
-    """Exits with one sentence if the block raises a wrong-input error."""
+    """Exits with one sentence, not a traceback, after an error by the user."""
     try:
         yield
     except KeyboardInterrupt:

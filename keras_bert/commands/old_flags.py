@@ -35,8 +35,8 @@ class FinetuningFlags(PretrainingFlags):
             --num_train_epochs=0.
         train_file: SQuAD's train-v1.1.json or train-v2.0.json; replaces --task
             and --data_dir.
-        predict_file: SQuAD's dev-v1.1.json or dev-v2.0.json, in the same
-            folder.
+        predict_file: SQuAD's dev-v1.1.json or dev-v2.0.json, in the folder of
+            the train_file.
         version_2_with_negative: Whether the files are SQuAD 2.0.
     """
 

@@ -36,7 +36,7 @@ def to_path(path: str | Path) -> Path:
     scheme = _SCHEME.match(str(path))
     if not scheme:
         return Path(path).expanduser()
-    # A UPath may carry options that the caller has set.
+    # A UPath is used as it is, because it may have options of the caller.
     url = str(path).replace(":/", "://", 1) if scheme[1] else path
     try:
         import upath

@@ -66,7 +66,7 @@ def _count_encoder(
     """Returns the number of multiply-adds of an encoder's matrix products."""
     num_tokens, h = ops.sum(is_token), config.hidden_size
     num_pairs = ops.sum(_sum(is_pair, axis=-1) * is_token)
-    # Query, key, value, output; the layers of the feed-forward.
+    # The attention has 4 dense layers; the feed-forward has 2 or 3.
     num_dense = 2 + config.gated_feed_forward
     layer = num_tokens * (4 * h * h + num_dense * h * config.intermediate_size)
     num_layers = config.num_hidden_layers

@@ -75,7 +75,7 @@ def _target_paths(targets: str, gated: bool) -> list[str]:
         if not named:
             raise InputError(
                 f"lora_targets has {name!r}, but the dense layers of an "
-                f"encoder block are {', '.join(layers)}."
+                f"encoder block are {', '.join(layers)}; give some of these."
             )
         paths += named
     return list(dict.fromkeys(paths))

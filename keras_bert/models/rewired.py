@@ -243,11 +243,11 @@ def _with_outputs(
 def _tapped(
     model: keras.Model, names: Collection[str], read: Callable
 ) -> keras.Model:
-    """Returns a network with two outputs: the model's, and `read`'s by layer.
+    """Returns a network with two outputs: the model's, and a dict of tensors.
 
-    For each layer with one of the `names`, `read` takes the layer, its output
-    and its inputs, and returns a tensor. The layer may be in a network inside
-    the model, such as the network for one row.
+    The dict has a tensor for each layer with one of the `names`: `read` takes
+    the layer, its output and its inputs, and returns the tensor. The layer may
+    be in a network inside the model, such as the network for one row.
     """
     inputs, found = _new_inputs(model), {}
 

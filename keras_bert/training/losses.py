@@ -95,10 +95,9 @@ def soft_sigmoid_cross_entropy(
 def soft_squared_error(
     teacher: Tensor, outputs: Tensor, temperature: float = 1.0
 ) -> Tensor:
-    """Returns the mean squared errors [...] of vectors [..., H].
+    """Returns the mean squared differences [...] from a teacher's vectors.
 
-    The errors are the differences from the teacher's vectors. The temperature
-    is not used.
+    Both arguments are vectors [..., H]. The temperature is not used.
     """
     teacher, outputs = _at(1.0, teacher, outputs)
     return ops.mean(ops.square(teacher - outputs), -1)

@@ -27,7 +27,8 @@ from keras_bert.training.steps import Metrics
 from keras_bert.training.stopping import Sigterm, StoppingRules
 
 _CONFIG = "train_config.json"
-# A run has at least this number of rows of training metrics.
+# A run of at least this number of steps has at least this number of rows of
+# training metrics.
 _NUM_ROWS = 100
 
 
@@ -224,7 +225,7 @@ class _Run:
     def _begins_with_evaluation(self) -> bool:
         """Returns whether the run begins with an evaluation.
 
-        The run does so if the evaluation after the last step was interrupted
+        The run does so if the evaluation of the last checkpoint was interrupted
         or, at step 0, if the setup has `evaluates_first`.
         """
         if not (self.setup.held_out_batches or self.setup.selection):

@@ -43,7 +43,7 @@ def distill(
     text (as in Reimers and Gurevych 2020, arXiv 2004.09813, who use another
     distance). The teacher and the network may have different vocabularies. The
     teacher's vectors are computed once, and later calls read them from a file.
-    Every 100th text is not for training but for the metrics.
+    Every 100th text is held out for the metrics.
 
     With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
     config, the network also learns from the layers of the teacher, token by

@@ -219,8 +219,9 @@ def load_embedder(
             sentence-transformers folder, or a pre-trained model in any format
             that `load_checkpoint` takes, with its config and vocabulary.
         dimensions: The size to which each vector is cut. By default, vectors
-            are not cut. A model can be trained for shorter vectors (Kusupati et
-            al. 2022). With `normalize`, the norm of a cut vector is 1.
+            are not cut. Cut vectors lose little quality if the model was
+            trained for several sizes (Kusupati et al. 2022). With `normalize`,
+            the norm of a cut vector is 1.
         bert_config: The config of the network; by default, the config beside
             the weights.
         vocab_file: The vocabulary; by default, the vocabulary beside the

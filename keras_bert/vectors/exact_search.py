@@ -62,7 +62,7 @@ def search(
             cosine of a vector of zeros is 0.
 
     Raises:
-        InputError: If the shapes do not fit, if a number is not finite in
+        InputError: If the shapes do not match, if a number is not finite in
             float32, or if `top_k` or `similarity` is wrong.
     """
     top = TopVectors(queries, top_k, similarity=similarity)

@@ -208,7 +208,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
             number, if a score is NaN, or if trec_eval is missing.
     """
     if not qrels:
-        raise InputError("There is no judged query, so nothing can be scored.")
+        raise InputError("There is no judged query; give qrels with a query.")
     for query, relevances in qrels.items():
         for document, relevance in relevances.items():
             if relevance != int(relevance):
