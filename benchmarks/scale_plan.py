@@ -53,7 +53,7 @@ MACHINES = (
     (8, V5E, {SHORT: 0.5, LONG: 0.5}),  # assumed
     (64, V5E, {SHORT: 0.3, LONG: 0.3}),  # assumed
     (64, V5E, {SHORT: 0.5, LONG: 0.5}),  # assumed
-    # Measured on one H200, with the update. Its products have the same peak.
+    # Measured on one H200, whose products have the same peak, with the update.
     (8, H100, {SHORT: 0.37, LONG: 0.25}),
 )
 RECORDS = {

@@ -5,8 +5,8 @@ sentence_transformers_finetuning.py runs this script with the peer's Python.
     PYTHON sentence_transformers_training.py FOLDER SEED
 
 FOLDER contains `model`, `train.jsonl`, `held_out.jsonl` and `settings.json`. A
-line of the `.jsonl` files is a list of texts; a score, if any, is last. The
-script writes `peer.json`, and the trained model as `trained`.
+line of the `.jsonl` files is a list of texts; a score, if there is one, is
+last. The script writes `peer.json`, and the trained model as `trained`.
 """
 
 import json

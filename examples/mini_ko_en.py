@@ -7,8 +7,8 @@ The first argument is the folder that `benchmarks/multilingual_e5.py` writes, or
 hf://intfloat/multilingual-e5-small. `examples/mini_ko_en_texts.py` writes
 texts.txt and all_texts.txt, `examples/mini_ko_en_names.py` writes names.txt,
 and `examples/mini_ko_en_pairs.py` writes pairs.jsonl. If the command is
-stopped, run it again: it continues. It takes two and a half hours on two cores;
-the teacher's vectors take half of this time.
+stopped, run it again: it continues. The command takes two and a half hours on
+two cores; the teacher's vectors take half of this time.
 """
 
 import dataclasses

@@ -41,7 +41,7 @@ def main(checkpoint, folder):
         write_onnx(encoder, precision, folder / f"{precision}.onnx")
     ids = np.random.default_rng(1).integers(1, config.vocab_size, [9, 8, 128])
     # Without second segments here, the hidden states of pairs would be outside
-    # the ranges.
+    # the ranges of int8.
     second = np.arange(128, dtype="int32") // 64
     batches = [
         {"input_ids": x, "input_mask": x**0, "segment_ids": 0 * x + second}

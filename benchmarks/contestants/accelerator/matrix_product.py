@@ -17,9 +17,9 @@ def prepare(options):
 
 
 def _speed():
-    """Returns the best FLOP/s of square matrices of several sizes.
+    """Returns the highest FLOP/s of products of square matrices.
 
-    The matrices grow until their products take long enough.
+    The matrices grow until a few products take a hundredth of a second.
     """
     best, size, seconds = 0.0, 256, 0.0
     while seconds < _LONG_ENOUGH and size <= _LARGEST:

@@ -13,7 +13,7 @@ NUM_LABELS = 2
 
 
 def network(build, config, policy, **arguments):
-    """Builds a network; returns the last network for the same arguments again.
+    """Builds a network, or returns the last one for the same arguments.
 
     `build` is a keras_bert function, `config` has Hugging Face's keys, and
     `policy` is a Keras policy.

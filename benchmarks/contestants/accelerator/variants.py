@@ -1,6 +1,6 @@
 """Other ways to compute our network on JAX, for measurements only.
 
-    no attention dropout   the weights of the attention are all kept
+    no attention dropout   no attention probability is dropped
     fused attention        `keras.ops.dot_product_attention` with the mask
     sequence lengths       `jax.nn.dot_product_attention` with the lengths
     rbg                    the accelerator's own random numbers, for dropout

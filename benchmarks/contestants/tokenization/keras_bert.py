@@ -1,6 +1,6 @@
 """`BertTokenizer`: in one call, which uses one thread, or in tf.data.
 
-A portable tokenizer uses no operation of tensorflow-text.
+With the option `portable`, it uses no operation of tensorflow-text.
 """
 
 import json
