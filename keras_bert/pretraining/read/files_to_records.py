@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
 from keras_bert.io.paths import to_path
-from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
+from keras_bert.pretraining.read.pairs_to_batches import WRONG_VALUE
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.records import RecordFiles, ShuffledOrder
 from keras_bert.pretraining.write.config import STRETCH_NAMES, V2_NAMES, digest
@@ -98,7 +98,7 @@ class PretrainingRecords:
         for file, features in first_records.items():
             self._check(features, file)
         for file, settings in settings_of_records(files):
-            made_for = settings["max_seq_length"]
+            made_for = settings.get("max_seq_length", max_seq_length)
             if self._drawer and made_for != max_seq_length:
                 logging.warning(
                     f"The records of {file} were made for a max_seq_length "
@@ -166,8 +166,8 @@ class PretrainingRecords:
     def errors_named(self, vocab_size: int) -> Iterator[None]:
         """Raises InputError instead of TensorFlow's error about a record.
 
-        Also raises InputError if an id is not below `vocab_size`; see
-        `pretraining_batches`.
+        Also raises InputError if a value is wrong, such as an id that is not
+        below `vocab_size`; see `pretraining_batches`.
         """
         try:
             yield
@@ -175,11 +175,17 @@ class PretrainingRecords:
             _, of_reading, message = error.message.partition("InputError: ")
             if of_reading:
                 raise InputError(message.partition("\n")[0]) from error
-            if unknown := re.search(UNKNOWN_ID + r"\] \[(\d+)", error.message):
+            pattern = WRONG_VALUE + r"\] \[(\w+)\] \[(\d+)\] \[(-?\d+)"
+            if wrong := re.search(pattern, error.message):
+                name, limit, value = wrong.groups()
                 raise InputError(
-                    f"A record contains the token id {unknown[1]}, but the "
+                    f"A record contains the token id {value}, but the "
                     f"vocab_size of the model is {vocab_size}; create the "
                     "records with the vocabulary of the model."
+                    if name in ("input_ids", "masked_lm_ids")
+                    else f"A record has {value} among its {name}, but the "
+                    f"model reads numbers from 0 to {int(limit) - 1}; create "
+                    "the records again."
                 ) from error
             if "ParseExample" in error.message:
                 for file, numbers in self._numbers.items():
@@ -204,6 +210,11 @@ class PretrainingRecords:
         for name, size in self._sizes.items():
             kind = "float_list" if "weights" in name else "int64_list"
             length = len(getattr(features[name], kind).value)
+            if not length:
+                raise InputError(
+                    f"{name_of_record} has no {kind} {name}; create the "
+                    "records again, all with the same settings."
+                )
             if length != size:
                 raise InputError(
                     f"{name_of_record} has {name} of length {length}, but the "

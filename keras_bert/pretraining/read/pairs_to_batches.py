@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
-UNKNOWN_ID = "unknown token id"
+WRONG_VALUE = "wrong value in records"
 
 
 def pretraining_batches(
@@ -21,8 +21,9 @@ def pretraining_batches(
 
     Args:
         features: The batches of `PretrainingRecords`.
-        vocab_size: The size of the vocabulary; an id in the records that is not
-            below `vocab_size` is an error (see `errors_named`).
+        vocab_size: The size of the vocabulary. An id in the records that is
+            not below `vocab_size`, or a value that the network would read
+            wrongly, is an error (see `errors_named`).
         outputs: The trained outputs: "masked_lm", and "next_sentence" or
             "replaced_tokens". With "replaced_tokens", the network also reads
             `masked_lm_ids`.
@@ -30,15 +31,23 @@ def pretraining_batches(
         num_segments: The number of segments of the network. With fewer than 2,
             as in RoBERTa, all tokens belong to the first segment.
     """
-    if packed:
-        features = features.map(pack_sequences, tf.data.AUTOTUNE)
 
     def split(features: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
-        # Ids are not checked in the model: XLA accepts any id, and the loss
-        # would be NaN.
-        ids = features["input_ids"], features["masked_lm_ids"]
-        largest = tf.maximum(*map(tf.reduce_max, ids))
-        tf.debugging.Assert(largest < vocab_size, [UNKNOWN_ID, largest])
+        # These values are not checked in the model: XLA accepts any id, and a
+        # position after a row is in the next row.
+        limits = {"input_ids": vocab_size, "masked_lm_ids": vocab_size}
+        limits["masked_lm_positions"] = features["input_ids"].shape[1]
+        if num_segments >= 2:
+            limits["segment_ids"] = num_segments
+        if "next_sentence" in outputs:
+            limits["next_sentence_labels"] = 2
+        for name, limit in limits.items():
+            x = features[name]
+            wrong = tf.boolean_mask(x, (x < 0) | (x >= limit))
+            data = [WRONG_VALUE, name, limit, wrong[:1]]
+            tf.debugging.Assert(tf.equal(tf.size(wrong), 0), data)
+        if packed:
+            features = pack_sequences(features)
         mask = tf.cast(features["input_mask"] > 0, tf.int32)
         if num_segments < 2:
             features["segment_ids"] = tf.zeros_like(mask)
@@ -67,7 +76,7 @@ def pretraining_batches(
             {name: weights[name] for name in outputs},
         )
 
-    return features.map(split).prefetch(2)
+    return features.map(split, tf.data.AUTOTUNE).prefetch(2)
 
 
 def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -180,8 +189,10 @@ def _mover(
     """
     if size is None:
         # At least one column, because heads need a position even without masks.
-        size = 1 + tf.reduce_max(tf.where(is_real, columns, 0))
+        used = tf.where(is_real, columns, 0)
+        size = 1 + tf.maximum(tf.reduce_max(used), 0)
     places = tf.stack([rows[:, None] + tf.zeros_like(columns), columns], -1)
     places = places[is_real]
-    shape = [rows[-1] + 1, size]
+    # A worker may have no row of the last batch.
+    shape = [tf.reduce_sum(rows[-1:] + 1), size]
     return lambda values: tf.scatter_nd(places, values[is_real], shape)

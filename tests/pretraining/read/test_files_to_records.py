@@ -13,6 +13,7 @@ from keras_bert.pretraining.read.files_to_records import (
     PretrainingRecords,
     find_files,
 )
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 
 S, P = 23, 4
@@ -177,6 +178,7 @@ def test_a_later_record_of_another_kind_is_named(files):
     for last, problem in (
         (serialize_examples(longer)[0], "has input_ids of length 46, but"),
         (b"no protobuf", "is not a tf.train.Example; make"),
+        (b"", "has no int64_list input_ids; create the records again, all"),
     ):
         with tf.io.TFRecordWriter(names[1]) as writer:
             for record in [*records, last]:
@@ -184,6 +186,34 @@ def test_a_later_record_of_another_kind_is_named(files):
         message = f"Record 31 of {names[1]} {problem}"
         with pytest.raises(InputError, match=message):
             _read_all(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "limit"),
+    [
+        ("masked_lm_positions", 23, 22),
+        ("segment_ids", 2, 1),
+        ("next_sentence_labels", 2, 1),
+    ],
+)
+def test_a_value_that_the_network_would_read_wrongly(files, name, value, limit):
+    """A position after a row is in the next row, unless it is checked."""
+    names, features = files
+    for of_limit in ("masked_lm_positions", "segment_ids", name):
+        features[of_limit] %= 2
+    features[name][5, 0] = value
+    with tf.io.TFRecordWriter(names[0]) as writer:
+        for record in serialize_examples(features):
+            writer.write(record)
+    records = PretrainingRecords(names[:1], **SIZES)
+    message = f"has {value} among its {name}, but .* from 0 to {limit}; create"
+    outputs = ("masked_lm", "next_sentence")
+    options = {"vocab_size": 200_000, "outputs": outputs, "packed": True}
+    with (
+        pytest.raises(InputError, match=message),
+        records.errors_named(vocab_size=200_000),
+    ):
+        list(pretraining_batches(records.batches(10), **options))
 
 
 @pytest.mark.parametrize(

@@ -167,3 +167,10 @@ def test_rows_without_masks_have_one_empty_position():
     packed = pack_sequences(_examples([3, 4], [0, 0], 9, 2))
     for name in ("positions", "ids", "weights"):
         np.testing.assert_array_equal(packed[f"masked_lm_{name}"], [[0]])
+
+
+def test_a_worker_without_a_row_of_the_last_batch():
+    features = _examples([5, 3], [1, 2], 7, 4)
+    packed = pack_sequences({name: x[:0] for name, x in features.items()})
+    assert packed["input_ids"].shape == (0, 7)
+    assert {len(x) for x in packed.values()} == {0}

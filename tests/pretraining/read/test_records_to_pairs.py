@@ -285,7 +285,7 @@ def test_records_without_masks_need_a_drawer(files, tokenizer):
     names, static, _ = files
     with pytest.raises(ValueError, match="records without masks .* vocab_file"):
         _batches(names, None)
-    with pytest.raises(ValueError, match="static has target_length of len"):
+    with pytest.raises(ValueError, match="static has no int64_list target_"):
         _batches([*names, static], _drawer(tokenizer))
     for batch, same in zip(
         _batches([static], None), _batches([static], _drawer(tokenizer)),
