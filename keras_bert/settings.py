@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import operator
-from typing import Any
+from typing import Any, Self
 
 from keras_bert.errors import InputError, check_choice
 
@@ -67,6 +67,21 @@ class CheckedSettings:
                 value = value.item()
                 object.__setattr__(self, field.name, value)
             _check(field, value)
+
+    @classmethod
+    def checked(cls, config: Any) -> Self:
+        """Returns the config, or the default config for None.
+
+        Raises InputError if the config is anything else.
+        """
+        if config is None:
+            return cls()
+        if not isinstance(config, cls):
+            raise InputError(
+                f"The config is a {type(config).__name__}, but must be a "
+                f"{cls.__name__}; write {cls.__name__}(NAME=VALUE)."
+            )
+        return config
 
 
 def type_name(type_: Any) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
@@ -111,21 +111,6 @@ class TrainConfig(DeviceConfig):
         - {"precision"}
         | {"eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max"}
     )
-
-    @classmethod
-    def checked(cls, config: Any) -> Self:
-        """Returns the config, or the default config for None.
-
-        Raises InputError if the config is anything else.
-        """
-        if config is None:
-            return cls()
-        if not isinstance(config, cls):
-            raise InputError(
-                f"The config is a {type(config).__name__}, but must be a "
-                f"{cls.__name__}; write {cls.__name__}(learning_rate=1e-4)."
-            )
-        return config
 
     def fixed_settings(self) -> dict[str, Any]:
         """Returns the settings that must not change when a run is resumed."""

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import numbers
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from keras_bert.errors import InputError, import_extra
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, write_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.fields import check_text
 from keras_bert.progress import Progress
 from keras_bert.text.prompts import prompt_of_role
 from keras_bert.vectors.collection import RetrievalConfig, read_collection
@@ -102,7 +104,7 @@ def evaluate_retrieval(
                 f"The output_dir {output_dir} contains a run, whose "
                 "eval_results.json would be replaced; give another folder."
             )
-    config = config or RetrievalConfig()
+    config = RetrievalConfig.checked(config)
     similarity = config.similarity
     if similarity == "model":
         similarity = embedder.settings.similarity
@@ -204,25 +206,38 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
             relevant document that was not found counts as 0.
 
     Raises:
-        InputError: If there is no judged query, if a relevance is not a whole
-            number, if a score is NaN, or if trec_eval is missing.
+        InputError: If there is no judged query or none in the run, if an id is
+            not a string, a relevance not a whole number or a score not a
+            number, or if trec_eval is missing.
     """
     if not qrels:
         raise InputError("There is no judged query; give qrels with a query.")
+
+    def is_real(x: Any) -> bool:  # NumPy's numbers are real too
+        return isinstance(x, numbers.Real)
+
     for query, relevances in qrels.items():
         for document, relevance in relevances.items():
-            if relevance != int(relevance):
+            if not (is_real(relevance) and relevance % 1 == 0):
                 raise InputError(
-                    f"The relevance of {document} for {query} is {relevance}, "
-                    "but must be a whole number."
+                    f"The relevance of {document} for {query} is "
+                    f"{relevance!r}, but must be a whole number."
                 )
     for query, scores in run.items():
         for document, score in scores.items():
-            if math.isnan(score):
+            if not is_real(score) or math.isnan(score):
                 raise InputError(
-                    f"The score of {document} for {query} is NaN, which has no "
-                    "rank; check the model that made the run."
+                    f"The score of {document} for {query} is {score}, which "
+                    "has no rank; check the model that made the run."
                 )
+    for id_ in itertools.chain(qrels, *qrels.values(), run, *run.values()):
+        check_text(id_, f"The id {id_!r} in qrels or run")
+    if run and not qrels.keys() & run.keys():
+        raise InputError(
+            f"The run has queries such as {next(iter(run))!r}, but qrels "
+            f"judges only others, such as {next(iter(qrels))!r}; use the same "
+            "ids."
+        )
     evaluator = import_extra(*_TREC_EVAL).RelevanceEvaluator(
         # The C code of pytrec_eval does not accept NumPy numbers.
         {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},

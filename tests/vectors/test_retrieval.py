@@ -264,5 +264,5 @@ def test_scores_may_be_numbers_of_numpy():
     assert score_run(qrels, run)["mrr@10"] == 0.5
     with pytest.raises(InputError, match="relevance of b for q is 0.5, but"):
         score_run({"q": {"b": 0.5}}, run)
-    with pytest.raises(InputError, match="score of a for q is NaN, which has"):
+    with pytest.raises(InputError, match="score of a for q is nan, which has"):
         score_run(qrels, {"q": {"a": np.float32("nan")}})

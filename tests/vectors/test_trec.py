@@ -106,3 +106,19 @@ def test_without_trec_eval_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pytrec_eval", None)
     with pytest.raises(InputError, match="pip install 'keras-bert-tf.retriev"):
         score_run({"q": {"d": 1}}, {})
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "message"),
+    [
+        ({"q": {"d": math.nan}}, {}, "of d for q is nan, but must be a whole"),
+        ({"q": {"d": "1"}}, {}, "of d for q is '1', but must be a whole"),
+        ({"q": {"d": 1}}, {"q": {"d": "1"}}, "score of d for q is 1, which"),
+        ({1: {"d": 1}}, {}, "The id 1 in qrels or run is 1; give a string"),
+        ({"q": {"d": 1}}, {"q": {5: 0.1}}, "The id 5 in qrels or run is 5"),
+        ({"q1": {"d": 1}}, {"q01": {"d": 0.1}}, "such as 'q1'; use the same"),
+    ],
+)
+def test_judgments_and_runs_that_cannot_be_scored(qrels, run, message):
+    with pytest.raises(InputError, match=message):
+        score_run(qrels, run)
