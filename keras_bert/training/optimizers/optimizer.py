@@ -78,7 +78,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-6,
-        exclude_from_weight_decay: tuple[str, ...] = ("layer_norm", "bias"),
+        exclude_from_weight_decay: str | Iterable[str] = ("layer_norm", "bias"),
         global_clipnorm: float | None = 1.0,
         learning_rate_factors: Mapping[str, float] | None = None,
         **kwargs: Any,
@@ -100,7 +100,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.learning_rate_factors = dict(learning_rate_factors or {})
         self.exclude_from_weight_decay(exclude_from_weight_decay)
 
-    def exclude_from_weight_decay(self, var_names: Iterable[str]) -> None:
+    def exclude_from_weight_decay(self, var_names: str | Iterable[str]) -> None:
         """Replaces the exclusions; must be called before `build`.
 
         Unlike in Keras, the `var_names` can be anywhere in the path of a
@@ -111,6 +111,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 "exclude_from_weight_decay must be called before the optimizer "
                 "is built."
             )
+        if isinstance(var_names, str):
+            var_names = [var_names]
         self._excluded_names = tuple(var_names)
 
     def build(self, variables: Sequence[keras.Variable]) -> None:

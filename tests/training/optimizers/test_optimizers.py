@@ -82,6 +82,8 @@ def test_exclusions_are_set_by_a_call_as_in_keras(optimizer_class):
         return [v.name for v in variables if (v.numpy() == 1).all()]
 
     optimizer = optimizer_class(0.1)
+    optimizer.exclude_from_weight_decay("gam")  # not as three letters
+    assert optimizer.get_config()["exclude_from_weight_decay"] == ("gam",)
     optimizer.exclude_from_weight_decay(["gam", "beta"])
     again = optimizer_class.from_config(optimizer.get_config())
     assert undecayed(optimizer) == undecayed(again) == ["gamma"]
