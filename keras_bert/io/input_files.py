@@ -4,6 +4,8 @@ import contextlib
 import glob
 import gzip
 import io
+import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -83,6 +85,23 @@ def open_text(
         raise InputError(
             f"{file} is not UTF-8 ({error}); save it as UTF-8."
         ) from error
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """Returns the JSON object in a text; None if the text is no JSON object."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # a text that begins with a brace
+    return values if isinstance(values, dict) else None
+
+
+def begins_json(line: str) -> bool:
+    """Returns whether a file's first line is an object or begins a list."""
+    is_list = re.match(r'\s*\[\s*(\{\s*("|$)|$)', line)
+    return bool(is_list) or json_object(line) is not None
 
 
 def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:

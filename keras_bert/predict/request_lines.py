@@ -20,7 +20,11 @@ from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
 from keras_bert.io import csv_files
-from keras_bert.io.input_files import check_line_ends, open_text
+from keras_bert.io.input_files import (
+    check_line_ends,
+    json_object,
+    open_text,
+)
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict.served_model import ServedModel, capitalized, is_unicode
@@ -219,17 +223,6 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
             "object."
         )
     return model.check(by_column(names, fields, model.inputs), line.place)
-
-
-def json_object(text: str) -> dict[str, Any] | None:
-    """Returns the JSON object in a text; None if the text is no JSON object."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return None  # a text that begins with a brace
-    return values if isinstance(values, dict) else None
 
 
 def cut_chunks(lines: Iterable[RequestLine], size: int) -> Iterator[Chunk]:

@@ -33,6 +33,7 @@ from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.masking_config import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.training.callbacks import as_list
 from keras_bert.training.distribution import BatchShard, get_strategy, is_chief
 from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.losses import (
@@ -124,6 +125,7 @@ def pretrain(
     """
     config = PretrainingConfig.checked(config)
     check_output_dir(output_dir)
+    _check_callbacks(callbacks)
     start = Checkpoint.of(checkpoint) if checkpoint else None
     if start:
         bert_config = bert_config or start.config
@@ -131,6 +133,11 @@ def pretrain(
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
     _check(config, bert_config, start)
+    if config.do_lower_case is not None and not vocab_file:
+        raise InputError(
+            "do_lower_case is about the vocabulary that is saved beside the "
+            "weights; give the vocab_file too, or leave do_lower_case out."
+        )
     # This comes first: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
     files = files_to_records.find_files(input_files)
@@ -190,6 +197,17 @@ def _check(
             "pack_sequences makes batches of changing shapes, which a TPU "
             "cannot run; turn it off."
         )
+
+
+def _check_callbacks(callbacks: Sequence[keras.callbacks.Callback]) -> None:
+    for callback in as_list(callbacks):
+        if getattr(callback, "restore_best_weights", False):
+            raise InputError(
+                f"{type(callback).__name__} would restore the best weights "
+                "after the last checkpoint, which is the result, is saved; "
+                "leave out restore_best_weights, and raise "
+                "keep_checkpoint_max to keep earlier checkpoints."
+            )
 
 
 def _check_masking(config: PretrainingConfig, files: list[str]) -> None:

@@ -17,7 +17,12 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.io.csv_files import split_tsv
-from keras_bert.io.input_files import check_is_no_input, expand_globs
+from keras_bert.io.input_files import (
+    begins_json,
+    check_is_no_input,
+    expand_globs,
+    json_object,
+)
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.kinds.fields import check_text
@@ -171,12 +176,12 @@ def _npy_header(*shape: int) -> bytes:
 def _text_of(line: request_lines.RequestLine, field: str | None) -> str:
     """Returns the text of a line: the whole line, or some of its fields."""
     place = capitalized(line.place)
-    values = request_lines.json_object(line.text)
+    values = json_object(line.text)
     if field is None:
-        if line.number == 1 and values is not None:
+        if line.number == 1 and begins_json(line.text):
             raise InputError(
-                f"{place} is a JSON object; name the field with the text, "
-                "such as --field=text."
+                f"{place} is JSON; give one JSON object per line, and name the "
+                "field with the text, such as --field=text."
             )
         parts = [line.text]
     else:

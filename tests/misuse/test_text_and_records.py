@@ -1,6 +1,7 @@
 import gzip
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 from misuse_tables import Says, cases, check
@@ -33,6 +34,15 @@ _JSON = '{"text": "the fox"}\n'
      Says("set text_field")),
     ("compressed JSON lines as text", lambda x: x.lines(
         "a.jsonl.gz", gzip.compress(_JSON.encode())), Says("set text_field")),
+    ("JSON lines under another name",
+     lambda x: x.lines("a.json", _JSON), Says("set text_field")),
+    ("a JSON list as text",
+     lambda x: x.lines("a.json", f"[\n{_JSON}]"), Says("a.json holds JSON")),
+    ("a text that begins with a bracket",
+     lambda x: x.lines("a.txt", "[1] the fox\n{ a dog\n"),
+     ["[1] the fox", "{ a dog"]),
+    ("CSV as text", lambda x: x.lines("a.csv", "text,label\nthe fox,1\n"),
+     Says("is a CSV file, whose columns would be read as text")),
     ("text as JSON lines",
      lambda x: x.lines("a.txt", "the fox\n", text_field="text"),
      Says("a.txt:1 is not JSON")),
@@ -102,7 +112,20 @@ _A_SOURCE = Says("give a TextSource or lines")
      Says("A line of the text is ['the fox']; give strings")),
     ("no text", lambda x: x.create([]), Says("has no sentence")),
     ("no worker", lambda x: x.create(num_workers=0),
-     Says("num_workers is 0, but must be above 0")),
+     Says("num_workers is 0, but must be a whole number above 0")),
+    ("half a worker", lambda x: x.create(num_workers=1.5),
+     Says("num_workers is 1.5, but must be a whole number")),
+    ("no output", lambda x: x.create(outputs=[]),
+     Says("There are no output files; give at least one")),
+    ("a dict of settings", lambda x: x.create(config={"dupe_factor": 2}),
+     Says("The config is a dict, but must be a PretrainingDataConfig")),
+    ("the settings of the run",
+     lambda x: x.create(config=keras_bert.PretrainingConfig()),
+     Says("must be a PretrainingDataConfig; write PretrainingDataConfig(")),
+    ("a vocabulary as the tokenizer",
+     lambda x: keras_bert.create_pretraining_data(
+         ["a"], [x.folder / "a"], x.vocab_file),
+     Says("give a BertTokenizer, such as BertTokenizer('vocab.txt')")),
     ("a name to learn from",
      lambda x: keras_bert.text.learn_vocab("a.txt", "b.txt", vocab_size=100),
      Says("give a list, or an open file")),
@@ -129,6 +152,9 @@ _A_SOURCE = Says("give a TextSource or lines")
 )  # fmt: skip
 def test_create_pretraining_data(given, call, expected):
     check(call, given, expected)
+
+
+_SHORT = {"num_train_steps": 2, "num_warmup_steps": 1}
 
 
 def _another_vocab(x):
@@ -185,6 +211,16 @@ def _of_other_case(x):
         for content in ("[]", "{", "{}", "", '{"settings": 5}',
                         '{"settings": null}', '["settings"]')
     ),
+    ("settings that are not of records", lambda x: sorted(x.pretrain(
+        x.described('{"settings": {"seed": 1}}'), _SHORT))[0],
+     "flops_per_second"),
+    ("a case without a vocabulary",
+     lambda x: x.pretrain(x.records, {"do_lower_case": False}),
+     Says("give the vocab_file too, or leave do_lower_case out")),
+    ("a callback that restores weights", lambda x: x.pretrain(
+        x.records, callbacks=keras.callbacks.EarlyStopping(
+            "loss", restore_best_weights=True)),
+     Says("EarlyStopping would restore the best weights after the last")),
     ("moments of nothing",
      lambda x: x.pretrain(x.records, {"init_moments": True}),
      Says("init_moments loads the optimizer's moments from a checkpoint")),

@@ -52,6 +52,8 @@ class OutputFiles:
         Also raises InputError or OSError for names that no file can have.
         """
         self._files = [to_path(file) for file in files]
+        if not files:
+            raise InputError("There are no output files; give at least one.")
         for file in self._files:
             whole_files.check_is_not_folder(file)
         if len({file.resolve() for file in self._files}) < len(files):

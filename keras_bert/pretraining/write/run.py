@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_count
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
 from keras_bert.pretraining.write import worker
@@ -79,12 +79,16 @@ def create_pretraining_data(
                 f"The {name} is {value!r}; give a TextSource or lines as the "
                 "text, and a list of names as the output_files."
             )
-    if num_workers < 1:
-        raise InputError(f"num_workers is {num_workers}, but must be above 0.")
+    if not isinstance(tokenizer, BertTokenizer):
+        raise InputError(
+            f"The tokenizer is {tokenizer!r:.80}; give a BertTokenizer, "
+            "such as BertTokenizer('vocab.txt') or load_tokenizer(folder)."
+        )
+    check_count("num_workers", num_workers)
     if isinstance(text, TextSource):
         for file in output_files:
             text.check_is_not(file)
-    config = config or PretrainingDataConfig()
+    config = PretrainingDataConfig.checked(config)
     settings = dataclasses.asdict(config)
     settings |= tokenizer.settings.to_values() | {
         "vocab": digest("\n".join(tokenizer.rules)),

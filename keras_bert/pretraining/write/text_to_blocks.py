@@ -18,7 +18,13 @@ from typing import NamedTuple
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import check_is_no_input, expand_globs, open_text
+from keras_bert.io.csv_files import is_csv
+from keras_bert.io.input_files import (
+    begins_json,
+    check_is_no_input,
+    expand_globs,
+    open_text,
+)
 from keras_bert.io.paths import to_path
 
 # 4 million characters are about 1 million tokens. A block thus has 250 chapters
@@ -83,12 +89,11 @@ class TextSource:
     def units(self) -> list[Iterator[str]]:
         """Returns the lines of each unit of the text."""
         files = expand_globs(self.input_file)
-        for file in files:
-            if ".jsonl" in Path(file).suffixes and not self.text_field:
-                raise InputError(
-                    f"{file} contains JSON lines, not plain text; set "
-                    "text_field to the field with the text."
-                )
+        for file in filter(is_csv, files):
+            raise InputError(
+                f"{file} is a CSV file, whose columns would be read as text; "
+                "write the texts as plain text or as JSON lines."
+            )
         return [self._read(unit) for unit in group_files(files)]
 
     def _read(self, files: list[str]) -> Iterator[str]:
@@ -96,7 +101,7 @@ class TextSource:
             if self.text_field:
                 yield from _read_json(file, self.text_field)
                 continue
-            lines = _read_lines(file)
+            lines = _not_json(_read_lines(file), file)
             if self.document_per_file:
                 lines = _join_paragraphs(lines)
             yield from lines
@@ -135,6 +140,17 @@ def _read_lines(file: str) -> Iterator[str]:
             num_broken,
             file,
         )
+
+
+def _not_json(lines: Iterable[str], file: str) -> Iterator[str]:
+    """Yields lines; raises InputError if the first of them is JSON."""
+    for number, line in enumerate(lines):
+        if not number and begins_json(line):
+            raise InputError(
+                f"{file} contains JSON, not plain text; give one JSON object "
+                "per line, and set text_field to the field with the text."
+            )
+        yield line
 
 
 def _join_paragraphs(lines: Iterable[str]) -> Iterator[str]:
