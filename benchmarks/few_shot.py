@@ -53,7 +53,7 @@ def _fit(rows, task, seed, method):
 
 def main(_):
     logging.set_verbosity(logging.ERROR)
-    print("| task | examples a label | method | accuracy | range | seconds |")
+    print("| task | examples per label | method | accuracy | range | seconds |")
     print("|---|---|---|---|---|---|")
     for name, folder in _TASKS.items():
         task = keras_bert.get_task(name)

@@ -96,7 +96,7 @@ def cells_of(
 ) -> list[str]:
     # Reads gradients, weights and moments, and writes the last two.
     update = 7 * GRADIENTS / chip.bandwidth
-    # The sum goes around a ring, and begins when all gradients are ready.
+    # The chips sum the gradients around a ring, when all gradients are ready.
     update += 2 * (1 - 1 / num_chips) * GRADIENTS / chip.link
     hours, figures = {}, {}
     for tokens, records in RECORDS.items():

@@ -52,8 +52,8 @@ _MODEL_PARALLEL = flags.DEFINE_boolean(
 _SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens per sequence.")
 
 
-# By the path of a variable, the axes that are split over two chips: attention
-# heads, feed-forward units, vocabulary pieces.
+# The path of a variable -> its axes that are split over two chips: attention
+# heads, feed-forward units or vocabulary pieces.
 _LAYOUTS = {
     r"layer_\d+/attention/(query|key|value)/kernel": (None, "model"),
     r"layer_\d+/attention/(query|key|value)/bias": ("model",),

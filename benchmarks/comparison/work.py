@@ -73,8 +73,8 @@ class Work:
         on_accelerator: Whether the contestants compute on the accelerator,
             whose memory they share. They compile at the same time, before they
             take turns. `seconds` are the seconds of one sequence.
-        grows: The quantity that grows from case to case, for a curve; None for
-            no curve.
+        grows: The quantity on the horizontal axis of a curve, which grows from
+            case to case; None for no curve.
     """
 
     name: str

@@ -13,7 +13,7 @@ _PRODUCTS_PER_CALL = 4
 
 
 def prepare(options):
-    # Its own time means nothing: the result is the speed, in FLOP/s.
+    # The time of a run means nothing: the result is the speed, in FLOP/s.
     return Prepared(
         lambda case: _measure_matmul_speed(options["precision"], "/cpu:0")
     )

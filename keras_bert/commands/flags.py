@@ -159,7 +159,7 @@ class Flags:
                     texts.setdefault(text, {})[repr(field.default)] = None
         for name, (title, field, texts) in merged.items():
             text = " Or: ".join(
-                f"{x} (default: {'as the model' if names else ' or '.join(y)})"
+                f"{x} (default: {'in the model' if names else ' or '.join(y)})"
                 for x, y in texts.items()
             )
             choices = field.metadata.get("choices")
@@ -217,7 +217,7 @@ class Flags:
         defined = self._flags
         # A copy is parsed, because undoing a parse would set the log level.
         self._flags = copy.deepcopy(defined)
-        # Otherwise the value of an unknown flag would hide the flags after it.
+        # Without this, the value of an unknown flag would hide later flags.
         self._flags.set_gnu_getopt()
         try:
             self._parse(known_only=True)

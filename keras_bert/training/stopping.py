@@ -57,7 +57,7 @@ class StoppingRules:
         """Returns whether a step is the last of an interval, or of the run."""
         if step % self._interval == 0 or step >= self.setup.num_train_steps:
             return True
-        # Several workers must take the same number of steps.
+        # A callback must not end the interval of one worker alone.
         stops = self.callbacks.stops and not has_workers(self.folder.strategy)
         return stops or self.share_of_time() >= 1
 

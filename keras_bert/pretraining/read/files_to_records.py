@@ -32,7 +32,7 @@ class PretrainingRecords:
     Garden's names; the features of the batches have Google's names.
 
     Attributes:
-        have_masks: Whether the records contain masks, so that none are drawn.
+        have_masks: Whether the records contain masks; if not, masks are drawn.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class PretrainingRecords:
 
         Raises:
             InputError: If a file is not a TFRecord file, if all files are
-                empty, or if the lengths of the features in a file's first
-                record are not the lengths in the arguments.
+                empty, or if the first record of a file has other lengths than
+                `max_seq_length` and `max_predictions_per_seq`.
         """
         if not files:
             raise InputError("There is no file of records; give at least one.")
