@@ -16,7 +16,7 @@ from comparison.other_load import OtherLoad
 from comparison.turns import ContestantError, Process, take_turns
 from comparison.work import Contestant, Work
 
-# The environments that import this checkout, and their variables.
+# The environments that import this checkout -> their environment variables.
 _OF_OURS = {
     "keras_bert": {},
     "jax": {"KERAS_BACKEND": "jax"},

@@ -84,7 +84,7 @@ class Flags:
     ):
         self._command = command
         options = list(itertools.takewhile("--".__ne__, arguments))
-        # The command line overrides a flagfile, wherever it names the file.
+        # A flag on the command line overrides a flagfile before or after it.
         options.sort(key=lambda x: not re.match("--?flagfile=", x))
         self._argv = [command, *options, *arguments[len(options) :]]
         self._doc, _, entries = doc.strip().partition("\nArgs:\n")

@@ -10,7 +10,8 @@ from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.dropout import Dropout
 
-# The parts of a network that may have biases. A block has no head.
+# The parts of a network that may have biases. A block has no head, and ignores
+# this part.
 _BIASES = ("attention", "intermediate", "output", "norm", "head")
 
 

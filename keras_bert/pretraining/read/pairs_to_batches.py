@@ -34,7 +34,7 @@ def pretraining_batches(
 
     def split(features: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
         # These values are not checked in the model: XLA accepts any id, and a
-        # position after a row is in the next row.
+        # position beyond the end of a row would be in the next row.
         limits = {"input_ids": vocab_size, "masked_lm_ids": vocab_size}
         limits["masked_lm_positions"] = features["input_ids"].shape[1]
         if num_segments >= 2:

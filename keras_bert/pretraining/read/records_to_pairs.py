@@ -111,8 +111,8 @@ class InstanceDrawer:
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
         keep_second = tf.minimum(second, budget - keep_first)
-        # All rows are joined into one. In each row, the random sentences follow
-        # the stretch.
+        # `pack_pairs` needs all rows joined into one. In each row, the random
+        # sentences follow the stretch.
         ids = features["sentence_ids"]
         second_begin = tf.where(is_random, tf.shape(ids)[1], first)
         ids = tf.concat([ids, features["random_sentence_ids"]], axis=1)
