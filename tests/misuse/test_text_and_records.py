@@ -37,7 +37,7 @@ _JSON = '{"text": "the fox"}\n'
     ("JSON lines under another name",
      lambda x: x.lines("a.json", _JSON), Says("set text_field")),
     ("a JSON list as text",
-     lambda x: x.lines("a.json", f"[\n{_JSON}]"), Says("a.json holds JSON")),
+     lambda x: x.lines("a.json", f"[\n{_JSON}]"), Says("a.json contains JSON")),
     ("a text that begins with a bracket",
      lambda x: x.lines("a.txt", "[1] the fox\n{ a dog\n"),
      ["[1] the fox", "{ a dog"]),
