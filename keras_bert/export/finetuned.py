@@ -79,7 +79,7 @@ def export_finetuned(
             name that no input can have.
     """
     require_tensorflow()
-    config = config or ExportConfig()
+    config = ExportConfig.checked(config)
     check_text_fields(kind.spec.text_fields)
     if config.portable:
         kind = type(kind)(kind.spec, PortableTokenizer.of(kind.tokenizer))

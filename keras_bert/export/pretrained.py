@@ -74,7 +74,7 @@ def export_pretrained(
         >>> len(answer["embedding"]), answer["num_tokens"]
         (12, 5)
     """
-    config = config or PretrainedExportConfig()
+    config = PretrainedExportConfig.checked(config)
     source = Checkpoint.of(checkpoint)
     spec = find_spec(source, source.config) if has_spec(source) else None
     if spec and spec.kind == "embedding":

@@ -420,7 +420,7 @@ class FinetunedModel:
             self.model,
             self.kind,
             export_dir,
-            config or ExportConfig(),
+            ExportConfig.checked(config),
             bert_config=self.bert_config,
             training=self.training,
             evaluation=evaluation,

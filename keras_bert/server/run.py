@@ -58,7 +58,7 @@ def serve(
         Traceback (most recent call last):
         keras_bert.errors.InputError: no_such_folder has no version ...
     """
-    config = config or ServerConfig()
+    config = ServerConfig.checked(config)
     loaded = load_models(models, version_labels or {})
     app = App(loaded, config, api_key)
     listener = listen(config)

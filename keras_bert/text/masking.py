@@ -55,7 +55,7 @@ class MaskedLMMasker(tf.Module):
     ):
         """Takes a `MaskingConfig`, or its fields as keyword arguments."""
         super().__init__(name="masked_lm_masker")
-        config = config or MaskingConfig()
+        config = MaskingConfig.checked(config)
         self._config = dataclasses.replace(config, **settings)
         self._max_predictions = self._config.max_predictions_per_seq
         self._mask_id = tokenizer.mask_id

@@ -146,6 +146,9 @@ _A_SOURCE = Says("give a TextSource or lines")
      lambda x: keras_bert.checkpoints.trim_vocab(
          x.checkpoint, x.folder / "new", [0.5]),
      Says("A line or a word is 0.5; give strings")),
+    ("a dict as the config", lambda x: keras_bert.checkpoints.trim_vocab(
+        x.checkpoint, x.folder / "new", ["a"], config={"min_count": 2}),
+     Says("The config is a dict, but must be a TrimVocabConfig")),
     ("no text to learn from",
      lambda x: keras_bert.text.learn_vocab([], "b.txt", vocab_size=100),
      Says("no word to learn a vocabulary from")),

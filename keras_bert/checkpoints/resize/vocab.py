@@ -102,7 +102,7 @@ def extend_vocab(
         InputError: If nothing can be added, if one of the `words` has a space
             or punctuation, or if `output_dir` exists.
     """
-    config = config or ExtendVocabConfig()
+    config = ExtendVocabConfig.checked(config)
     check_is_new(output_dir)
     vocab_learner.check_lines(lines=lines, words=words)
     whole = read_checkpoint(checkpoint)
@@ -240,7 +240,7 @@ def trim_vocab(
         InputError: If the text has no word, if `vocab_size` is less than the
             number of special tokens and characters, or if `output_dir` exists.
     """
-    config = config or TrimVocabConfig()
+    config = TrimVocabConfig.checked(config)
     check_is_new(output_dir)
     vocab_learner.check_lines(lines=lines)
     whole = read_checkpoint(checkpoint)
