@@ -19,17 +19,17 @@ def read_records(files, *, batch_size, **kwargs):
 def random_features(num_records, seq_length, num_predictions):
     """Returns the features of records as arrays, with ids below 200,000."""
     random = np.random.default_rng(3)
-    sizes = {
-        "input_ids": seq_length,
-        "input_mask": seq_length,
-        "segment_ids": seq_length,
-        "masked_lm_positions": num_predictions,
-        "masked_lm_ids": num_predictions,
-        "next_sentence_labels": 1,
+    limits_and_sizes = {
+        "input_ids": (200_000, seq_length),
+        "input_mask": (200_000, seq_length),
+        "segment_ids": (2, seq_length),
+        "masked_lm_positions": (seq_length, num_predictions),
+        "masked_lm_ids": (200_000, num_predictions),
+        "next_sentence_labels": (2, 1),
     }
     features = {
-        name: random.integers(0, 200_000, (num_records, size))
-        for name, size in sizes.items()
+        name: random.integers(0, limit, (num_records, size))
+        for name, (limit, size) in limits_and_sizes.items()
     }
     weights = random.random((num_records, num_predictions), np.float32)
     return features | {"masked_lm_weights": weights}

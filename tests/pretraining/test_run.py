@@ -243,7 +243,7 @@ def test_wrong_input_is_refused(config, records, vocab_file, tmp_path):
         run(config, max_seq_length=13)
     # These records have masks.
     for rates in ({"mask_rate": 0.9}, {"do_whole_word_mask": True}):
-        with pytest.raises(ValueError, match="with masks, which stay as they"):
+        with pytest.raises(ValueError, match="records whose masks are already"):
             run(config, **rates)
     assert not (tmp_path / "out").exists()
 
