@@ -74,7 +74,6 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     files, because the hash does not include the code of such a kind. Memory
     holds a few chunks at a time. Raises InputError if a row is wrong.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     with contextlib.closing(_encoded_chunks(kind, rows, folder)) as chunks:
         return _map_examples(chunks, folder)
 
@@ -238,9 +237,13 @@ def _map_examples(chunks: Iterable[Arrays], folder: Path) -> Examples:
     num_rows = 0
     form: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
-        files: dict = collections.defaultdict(
-            lambda: stack.enter_context(tempfile.TemporaryFile(dir=folder))
-        )
+
+        def new_file() -> IO[bytes]:
+            # Only now, so that a wrong row leaves no folder.
+            folder.mkdir(parents=True, exist_ok=True)
+            return stack.enter_context(tempfile.TemporaryFile(dir=folder))
+
+        files: dict = collections.defaultdict(new_file)
         arrays: Arrays = {}
         for arrays in chunks:
             form = form or _form(arrays)
