@@ -106,11 +106,14 @@ def test_no_mismatch_with_the_reference(
     with gzip.open(shared / "golden/tokenizer/expected_ids.jsonl.gz") as lines:
         rows = [json.loads(line) for line in lines]
     tokenizer = tf.function(
-        tokenizer_class(shared / f"data/vocab/{file}.vocab.txt", lower_case)
+        tokenizer_class(shared / f"data/vocab/{file}.vocab.txt", lower_case),
+        input_signature=[tf.TensorSpec([None], tf.string)],
     )
-    ids = tokenizer(tf.constant([row["text"] for row in rows])).to_list()
     assert len(rows) == 20_401
-    assert sum(a != row[key] for a, row in zip(ids, rows, strict=True)) == 0
+    for begin in range(0, len(rows), 2000):  # all at once need 900 MB
+        some = rows[begin : begin + 2000]
+        ids = tokenizer(tf.constant([row["text"] for row in some])).to_list()
+        assert ids == [row[key] for row in some]
 
 
 def test_a_repeated_piece_and_a_missing_file_are_named(tmp_path):
