@@ -68,7 +68,8 @@ class OutputFiles:
         if not whole_files.is_whole(self._folder):
             # A process was killed while it removed the folder.
             whole_files.remove(self._folder)
-        self._settings = settings
+        # As they are read again: JSON has lists for tuples.
+        self._settings = json.loads(json.dumps(settings))
         self._finished = self._read_json()
         self.is_finished = self._finished is not None and all(
             file.exists() for file in self._files

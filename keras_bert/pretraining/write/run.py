@@ -91,9 +91,11 @@ def create_pretraining_data(
     config = PretrainingDataConfig.checked(config)
     settings = dataclasses.asdict(config)
     settings |= tokenizer.settings.to_values() | {
-        "vocab": digest("\n".join(tokenizer.rules)),
+        "vocab": digest("\n".join(tokenizer.vocab)),
         "output_files": [to_path(file).name for file in output_files],
     }
+    if tokenizer.json:
+        settings["tokenizer_json"] = digest("\n".join(tokenizer.rules))
     outputs = OutputFiles(output_files, settings)
     units = text.units() if isinstance(text, TextSource) else [text]
     parts = []
