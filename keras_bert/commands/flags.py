@@ -83,10 +83,7 @@ class Flags:
         doc: str,
     ):
         self._command = command
-        options = list(itertools.takewhile("--".__ne__, arguments))
-        # A flag on the command line overrides a flagfile before or after it.
-        options.sort(key=lambda x: not re.match("--?flagfile=", x))
-        self._argv = [command, *options, *arguments[len(options) :]]
+        self._argv = [command, *_flagfiles_first(arguments)]
         self._doc, _, entries = doc.strip().partition("\nArgs:\n")
         # The names of the flags under each title of --help, in order of use.
         self._groups: dict[str, list[str]] = {"Required": [], _OWN: []}
@@ -348,6 +345,21 @@ class Flags:
                     "only one of them."
                 )
             given[flag] = name
+
+
+def _flagfiles_first(arguments: Sequence[str]) -> list[str]:
+    """Moves flagfiles to the front, so that all other flags override them."""
+    files: list[str] = []
+    others: list[str] = []
+    left = iter(arguments)
+    for argument in left:
+        if argument == "--":  # the rest are texts
+            return [*files, *others, argument, *left]
+        is_file = re.match("--?flagfile(=|$)", argument)
+        (files if is_file else others).append(argument)
+        if is_file and "=" not in argument:
+            files += itertools.islice(left, 1)
+    return files + others
 
 
 def _entries(doc: str) -> dict[str, str]:

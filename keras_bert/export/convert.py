@@ -202,7 +202,11 @@ def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
 def _tokenizer_files(
     tokenizer: TokenizerBase, vocab_file: Path, length: int, to: str
 ) -> dict[str, str]:
-    settings, texts = tokenizer.settings, tokenizer.sidecars(length)
+    settings = tokenizer.settings
+    if to in ("huggingface", "sentence_transformers"):
+        texts = hub_files(tokenizer, length)
+    else:
+        texts = tokenizer.sidecars(length)
     if to == "google_tf1":
         if tokenizer.json:
             raise InputError(
@@ -217,8 +221,6 @@ def _tokenizer_files(
             )
         _warn_of_lost_tokenization(settings)
         texts["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
-    elif to in ("huggingface", "sentence_transformers"):
-        texts = hub_files(tokenizer, length)
     # A vocab.txt stays as it is, byte for byte.
     if vocab_file.suffix == ".txt" and tokenizer.vocab == tokenizer.pieces:
         texts["vocab.txt"] = vocab_file.read_bytes().decode()

@@ -112,9 +112,9 @@ def _encoded_chunks(
 def _encode(
     kind: Kind, rows: NumberedRows, folder: Path, key: bytes | None
 ) -> Arrays:
-    """Returns the arrays of a chunk, and keeps them in the file of the chunk.
+    """Returns the arrays of a chunk, from its file if the file exists.
 
-    Without a key, there is no file.
+    Without a key, no file is read or written.
     """
     path = None
     if key:

@@ -88,7 +88,7 @@ def open_text(
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Returns the JSON object in a text; None if the text is no JSON object."""
+    """Returns the JSON object in a text; None for another text."""
     if not text.lstrip().startswith("{"):
         return None
     try:

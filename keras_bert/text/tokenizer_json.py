@@ -305,7 +305,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
             token._asdict() for token in sorted(added, key=lambda x: x.id)
         ],
     }
-    # The settings may differ from MPNet's given file.
+    # The settings of MPNet may differ from its tokenizer.json.
     if not tokenizer.json or tokenizer.json.is_of_bert:
         ids = {x: i for i, x in enumerate(tokenizer.vocab)}
         segment, number = settings.second_segment, settings.pair_separators
@@ -321,7 +321,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         )
         values |= {
             "normalizer": (
-                _normalizer_of_library(*case) if given else _normalizer(*case)
+                _bert_normalizer(*case) if given else _normalizer(*case)
             ),
             "pre_tokenizer": {"type": "BertPreTokenizer"},
             "post_processor": processor
@@ -339,7 +339,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _normalizer_of_library(
+def _bert_normalizer(
     lowers: bool, strips_accents: bool, splits_cjk: bool
 ) -> dict:
     return {
@@ -354,7 +354,7 @@ def _normalizer_of_library(
 def _normalizer(lowers: bool, strips_accents: bool, splits_cjk: bool) -> dict:
     # The built-in cleaning and removal of accents in `tokenizers` treat private
     # characters and some scripts differently from google-research/bert.
-    built_in = _normalizer_of_library(lowers, False, splits_cjk)
+    built_in = _bert_normalizer(lowers, False, splits_cjk)
     normalizers = [
         _replace(r"[\t\n\r\p{Zs}]", " "),
         _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),

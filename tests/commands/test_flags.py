@@ -220,11 +220,13 @@ def test_a_wrong_flag_is_one_sentence(wrong, arguments, message):
     assert str(error.value).endswith(".")
 
 
-def test_arguments_that_only_look_wrong(wrong, tmp_path):
+@pytest.mark.parametrize("form", [["--flagfile={}"], ["--flagfile", "{}"]])
+def test_arguments_that_only_look_wrong(wrong, tmp_path, form):
     path = tmp_path / "flags"
+    flagfile = [x.format(path) for x in form]
     path.write_text("--wrong_rate=1\n--nowrong_switch\n")
     flags, texts = wrong(
-        *("--wrong_rate=-2", f"--flagfile={path}", "--wrong_name"),
+        *("--wrong_rate=-2", *flagfile, "--wrong_name"),
         *("wrong_size", "--", "--wrong_rate=3", "--flagfile=absent"),
     )
     assert texts == ["--wrong_rate=3", "--flagfile=absent"]

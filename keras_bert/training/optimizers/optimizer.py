@@ -147,8 +147,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             if len(absent) == len(pairs):
                 raise ValueError("There is no gradient for any variable.")
             warnings.warn(
-                f"There is no gradient for {', '.join(absent)}, on which the "
-                "loss does not depend.",
+                f"There is no gradient for {', '.join(absent)}, because the "
+                "loss does not depend on these weights.",
                 stacklevel=2,
             )
         slots = [slot for slot, grad in pairs if grad is not None]
