@@ -353,8 +353,9 @@ def _flagfiles_first(arguments: Sequence[str]) -> list[str]:
     others: list[str] = []
     left = iter(arguments)
     for argument in left:
-        if argument == "--":  # the rest are texts
-            return [*files, *others, argument, *left]
+        if argument == "--":
+            others += [argument, *left]  # texts
+            break
         is_file = re.match("--?flagfile(=|$)", argument)
         (files if is_file else others).append(argument)
         if is_file and "=" not in argument:
