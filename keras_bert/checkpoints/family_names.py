@@ -70,7 +70,7 @@ def to_bert_names(
     made = {of_head.get(name.rpartition(".")[0]) for name in stored}
     if unused and "pooler.dense" in made:
         logging.info(
-            "In %s, the output layer does not read %s, so these weights are "
+            "In %s, the output layer does not use %s, so these weights are "
             "left out.",
             source,
             " and ".join(unused),

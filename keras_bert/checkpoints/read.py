@@ -116,8 +116,8 @@ def read_safetensors(file: Path) -> Arrays:
         opened = safetensors.safe_open(file, framework="np", backend="pread")
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"{file} is not a complete safetensors file ({error}); copy or "
-            "train it again."
+            f"{file} is not a complete safetensors file ({error}); copy it "
+            "again, or train the model again."
         ) from error
     slices = {x: opened.get_slice(x) for x in list(opened.keys())}
     stored = {

@@ -40,21 +40,21 @@ def check_adaptation(
 
 
 def check_for_fit(model: keras.Model) -> None:
-    """Raises InputError if the network has settings that `fit` does not read.
+    """Raises InputError if the network has settings that `fit` ignores.
 
     `fit` trains a new network with the settings of its config.
     """
     for layer in model.layers:
         if not layer.trainable:
             raise InputError(
-                f"trainable of the layer {layer.name} is False, which fit does "
-                "not read; set it to True, and give num_frozen_layers or "
+                f"The layer {layer.name} has trainable=False, which fit "
+                "ignores; set it to True, and give num_frozen_layers or "
                 "freeze_embeddings in the config of fit."
             )
     if model.compiled:
         raise InputError(
-            "The network is compiled, but this fit does not read its "
-            "optimizer, loss and metrics; call model.model.fit, or load the "
+            "The network is compiled, but this fit ignores its optimizer, "
+            "loss and metrics; call model.model.fit, or load the "
             "model again and give the settings in the config of fit."
         )
 

@@ -162,9 +162,9 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         save_checkpoints_steps: The number of steps from one evaluation and
             checkpoint to the next; 0 evaluates and saves once per epoch.
         num_train_epochs: The number of passes over the training set. With 0,
-            the run only evaluates the checkpoint. It must be fine-tuned (its
-            settings then apply), or pre-trained if the kind has no output
-            layer.
+            the run only evaluates the checkpoint: a fine-tuned model with the
+            settings of its training or, if the kind has no output layer, a
+            pre-trained model.
         warmup_proportion: The share of the steps in which the learning rate
             rises.
         early_stopping_patience: The number of evaluations after which the run

@@ -31,7 +31,7 @@ def export_to_cache(
     Args:
         checkpoint: A model that `load_finetuned` loads, or a pre-trained
             checkpoint. A pre-trained checkpoint is exported with its maximum
-            sequence length and with vectors of norm 1, as in `load_embedder`. A
+            sequence length. Its vectors have norm 1, as in `load_embedder`. A
             folder of exported versions is returned as it is.
         cache_dir: The folder of the cache.
 

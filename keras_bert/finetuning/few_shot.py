@@ -53,8 +53,8 @@ def contrast_and_solve(
     settings: Any = kind.spec.settings
     if type(kind) is not Classification or settings.in_windows:
         raise InputError(
-            "Few-shot training takes a classifier whose texts are not read in "
-            "windows; train another model with fit."
+            "Few-shot training is for a classifier that does not read texts in "
+            "windows; train this model with fit."
         )
     if config.lora_rank:
         raise InputError(

@@ -27,7 +27,7 @@ def label_places(
     layer. Names that differ only in case are treated as equal. If the
     checkpoint or the kind has labels without names, such as LABEL_0 or 0, and
     both have the same number of labels, the labels are treated as equal, in the
-    order of their numbers: sorted strings have "10" before "2".
+    order of their numbers, not of their strings: "2" comes before "10".
 
     Raises InputError if the labels of the checkpoint are not those of the kind.
     """
@@ -53,8 +53,9 @@ def label_places(
     raise InputError(
         f"{checkpoint.place} answers with the labels "
         f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
-        "give new_head (--new_head) to train a new output layer on its "
-        "encoder or, if the labels mean the same, give them the same names."
+        "give new_head (--new_head) to train a new output layer on the "
+        "checkpoint's encoder or, if the labels mean the same, give them the "
+        "same names."
     )
 
 

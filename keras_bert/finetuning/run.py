@@ -247,8 +247,8 @@ def _settings_to_evaluate(
         raise InputError(
             f"{model.folder} is a model for {spec.kind} {spec.labels}, but "
             f"the task is {task.kind} {task.labels}; give a model of this "
-            "task, or name its labels with load_finetuned(..., labels=...) and "
-            "save it."
+            "task, or rename the model's labels with load_finetuned(..., "
+            "labels=...) and save the model."
         )
     if not model.task:
         # The task has the settings that the files of another library lack.

@@ -21,8 +21,8 @@ class TaskRows:
 
     Attributes:
         spec: The task. Its labels may be derived from the rows.
-        usual_fields: The names for texts without names while the text fields
-            are unknown; None once the rows or the user have named the fields.
+        usual_fields: The field names for texts without names, until the rows or
+            the user name the text fields; then None.
     """
 
     spec: TaskSpec

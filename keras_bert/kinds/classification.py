@@ -87,8 +87,8 @@ class Classification(TextKind):
         self.class_weights = parse_class_weights(weights, labels)
         if "f1" in self.spec.metrics and len(labels) > 2:
             raise InputError(
-                f"f1 scores the second of two labels, but the labels are "
-                f"{labels}; choose accuracy or matthews."
+                "The metric f1 is for a task with two labels, but the labels "
+                f"are {labels}; choose accuracy or matthews."
             )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:

@@ -204,7 +204,7 @@ def _check_callbacks(callbacks: Sequence[keras.callbacks.Callback]) -> None:
         if getattr(callback, "restore_best_weights", False):
             raise InputError(
                 f"{type(callback).__name__} would restore the best weights "
-                "after the last checkpoint, which is the result, is saved; "
+                "only after the run has saved its result, the last checkpoint; "
                 "leave out restore_best_weights, and raise "
                 "keep_checkpoint_max to keep earlier checkpoints."
             )

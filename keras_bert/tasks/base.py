@@ -108,7 +108,7 @@ class Task:
             raise InputError(
                 f"The names of test_files {list(self.test_files.values())}, "
                 "without their endings, must differ from each other and from "
-                "predictions."
+                "'predictions'."
             )
 
     def training_rows(self, data_dir: str | Path, limit: int) -> list[Row]:

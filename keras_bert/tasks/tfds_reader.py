@@ -15,7 +15,7 @@ _ROWS_PER_BATCH = 1000
 def read_tfds(
     task: Task, name: str, data_dir: str | Path, split: str
 ) -> Iterator[Row]:
-    """Yields the rows of a split as `task.read` does, without network access.
+    """Yields the rows of a split as `task.read` does, without downloads.
 
     If the data set has the field `idx` (the index of a row in the official
     file), all rows are read into memory and sorted by `idx`. Otherwise, rows
@@ -84,7 +84,7 @@ def _folder(name: str, data_dir: Path) -> Path:
         raise FileNotFoundError(
             f"{data_dir} contains no prepared {name}; run "
             f'tensorflow_datasets.load("{name}", data_dir=...) '
-            "once on a machine with a network."
+            "once on a machine with an internet connection."
         )
     return versions[max(versions)]
 

@@ -224,8 +224,9 @@ def _values_of_hub(
     if json and obeys and splits and json.adds_space != adds_space:
         raise InputError(
             f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
-            f"says {adds_space}, so libraries read the first word of a text "
-            "differently; write the value used in training into both files."
+            f"says {adds_space}, so libraries disagree about the ids of the "
+            "first word of a text; write the value used in training into "
+            "both files."
         )
     # Without tokenizer_config.json, tokenizer.json decides.
     is_of_bert = not json or json.is_of_bert

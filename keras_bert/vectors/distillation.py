@@ -165,9 +165,9 @@ def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
         stored = getattr(kind.spec.settings, name)
         if given != stored:
             raise InputError(
-                f"The {name} of the teacher is {given!r}, but a layer map "
-                f"reads the teacher from {checkpoint.folder}, where it is "
-                f"{stored!r}; leave out {name} when you load the teacher."
+                f"The {name} of the teacher is {given!r}, but the teacher in "
+                f"{checkpoint.folder}, which a layer map uses, has {stored!r}; "
+                f"leave out {name} when you load the teacher."
             )
     return checkpoint.folder, kind.spec.text_fields
 

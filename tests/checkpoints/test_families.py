@@ -388,7 +388,7 @@ def test_a_pooler_that_the_classifier_does_not_read(is_first, logged):
     )
     assert found.keys() == {"pooler/dense/kernel"}
     assert found["pooler/dense/kernel"].equals(read)
-    assert "the output layer does not read pooler" in logged.text
+    assert "the output layer does not use pooler" in logged.text
 
 
 @pytest.mark.parametrize("is_first", [True, False])

@@ -94,7 +94,7 @@ def test_what_it_refuses(checkpoint):
     model = keras_bert.MultiLabelClassifier.from_pretrained(checkpoint)
     assert not hasattr(model, "fit_few_shot")
     model = _classifier(checkpoint, window_pooling="mean")
-    with pytest.raises(InputError, match="not read in windows"):
+    with pytest.raises(InputError, match="not read texts in windows"):
         model.fit_few_shot(TEXTS, LABELS)
 
 

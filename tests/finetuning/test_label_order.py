@@ -184,7 +184,7 @@ def test_fit_learns_other_labels_with_a_new_head(saved):
     rows = KINDS["classification"]
     assert _by_name(model.predict(rows)) == _by_name(expected.predict(rows))
     for other in ("bad", "good", "worse"), (*LABELS[:3], "good"):
-        with pytest.raises(InputError, match="new output layer on its encoder"):
+        with pytest.raises(InputError, match="on the checkpoint's encoder"):
             start(folder, labels=other)
     with pytest.raises(InputError, match="'bad' of example 1 .* new_head"):
         start(folder).fit(["a film"], ["bad"], epochs=1)

@@ -94,7 +94,7 @@ def test_an_unknown_kind_lists_the_known_ones():
         (
             "classification",
             {"labels": ("a", "b", "c"), "metrics": ("f1",)},
-            "f1 scores the second of two labels",
+            "The metric f1 is for a task with two labels",
         ),
         ("regression", {"metrics": ("bleu",)}, "no metric 'bleu'; choose from"),
         ("regression", {"text_fields": ("a", "b", "c")}, "1 or 2 text_fields"),

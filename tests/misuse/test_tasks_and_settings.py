@@ -224,7 +224,7 @@ def test_settings(given, call, expected):
     ("a model of other labels to evaluate", lambda x: x.finetune(
         _TASK, checkpoint=x.saved("named"),
         config=FinetuningConfig(num_train_epochs=0)),
-     Says("give a model of this task, or name its labels")),
+     Says("give a model of this task, or rename the model's labels")),
 )  # fmt: skip
 def test_finetune(given, call, expected):
     check(call, given, expected)

@@ -223,7 +223,7 @@ def _of_other_case(x):
     ("a callback that restores weights", lambda x: x.pretrain(
         x.records, callbacks=keras.callbacks.EarlyStopping(
             "loss", restore_best_weights=True)),
-     Says("EarlyStopping would restore the best weights after the last")),
+     Says("EarlyStopping would restore the best weights only after")),
     ("moments of nothing",
      lambda x: x.pretrain(x.records, {"init_moments": True}),
      Says("init_moments loads the optimizer's moments from a checkpoint")),

@@ -122,7 +122,7 @@ def test_official_files(shared, folder, task, sizes, row):
         ({"validation_splits": ()}, "The task has no validation_splits; give"),
         (
             {"test_files": {"test": "predictions.tsv"}},
-            "must differ from each other and from predictions",
+            "must differ from each other and from 'predictions'",
         ),
         ({"test_files": {"a": "x.tsv", "b": "x.csv"}}, "must differ"),
         ({"test_files": {"test": "x.jsonl"}}, "; name it x.tsv"),
