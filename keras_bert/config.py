@@ -69,10 +69,10 @@ class BertConfig(CheckedSettings):
             embeddings. The rows before this row are for padding (RoBERTa).
         position_embedding_type: How the network reads positions. "absolute":
             it adds position embeddings. "relative": it adds position
-            embeddings, and every layer adds a bias for the distance between two
-            tokens to their attention score (MPNet, arXiv 2004.09297). "rotary":
-            it rotates queries and keys (arXiv 2104.09864) with the base
-            `rope_theta`, and divides all angles by `rope_scaling_factor`.
+            embeddings, and every layer adds to the attention score of two
+            tokens a bias for their distance (MPNet, arXiv 2004.09297).
+            "rotary": it rotates queries and keys (arXiv 2104.09864) with the
+            base `rope_theta`, and divides all angles by `rope_scaling_factor`.
         local_attention: The width of the local window, in tokens: a token
             attends to `local_attention // 2` tokens on each side. The first
             layer and every n-th layer after it attend to all tokens, with n =

@@ -53,10 +53,10 @@ class BaseModel:
 
     @classmethod
     def beside(cls, file: Path) -> Self:
-        """Returns the base model in the `adapters.json` beside a weights file.
+        """Returns the base model that is named beside a weights file.
 
-        Raises FileNotFoundError if there is no `adapters.json`, and InputError
-        if it is damaged.
+        The file `adapters.json` names it. Raises FileNotFoundError if there is
+        no such file, and InputError if the file is damaged.
         """
         path = file.with_name(ADAPTERS_FILE)
         try:
@@ -89,7 +89,7 @@ def has_adapters(paths: Iterable[str]) -> bool:
 
 
 def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
-    """Returns the base model's arrays, with adapters merged in and other heads.
+    """Returns a base model's arrays, with merged adapters and new heads.
 
     `arrays` are the adapters and heads in `file`; the heads replace the base
     model's heads. Raises InputError if the base model is missing, or has

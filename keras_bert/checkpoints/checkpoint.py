@@ -144,7 +144,11 @@ class Checkpoint:
 
     @functools.cached_property
     def heads(self) -> set[str]:
-        """The heads that a model can load: all except an untied masked LM."""
+        """The heads that a model can load.
+
+        A masked-LM head is left out if its decoder is not tied to the word
+        embeddings.
+        """
         is_untied = has_untied_decoder(self.arrays)
         return heads_of(self.arrays) - ({"masked_lm"} if is_untied else set())
 

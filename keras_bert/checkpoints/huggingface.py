@@ -141,7 +141,7 @@ def _without_prefixes(stored: Arrays, source: str, family: str) -> Arrays:
 
 
 def has_untied_decoder(paths: Iterable[str]) -> bool:
-    """Returns whether the masked LM has a decoder of its own, not a copy."""
+    """Returns whether the decoder of the masked LM is not tied."""
     return not {UNTIED_DECODER, UNTIED_BIAS}.isdisjoint(paths)
 
 

@@ -76,7 +76,7 @@ def load_tokenizer(
 def find_vocab(
     checkpoint: AnyCheckpoint | None, vocab_file: str | Path | None = None
 ) -> str | Path:
-    """Returns the path of the given or else of the checkpoint's vocabulary.
+    """Returns the path of the given vocabulary, or else of the checkpoint's.
 
     Raises FileNotFoundError if there is no vocabulary.
     """
@@ -140,7 +140,7 @@ def resolve_tokenizer_settings(
 
 
 def warn_of_other_case(source: str | Path, before: bool, given: bool) -> None:
-    """Logs that a given `do_lower_case` is not that of `source`, if so."""
+    """Warns if a given `do_lower_case` differs from that of `source`."""
     if given != before:
         logging.warning(
             "%s was made with do_lower_case=%s, but do_lower_case=%s was "

@@ -1,4 +1,4 @@
-r"""Writes a vector for each text in files to a .npy file.
+r"""Turns the texts in files into vectors, and writes them to a .npy file.
 
     keras-bert embed --input_file='texts/*.txt.gz' --output_file=vectors.npy
     keras-bert embed --checkpoint=finetuned --field=title \

@@ -92,9 +92,9 @@ class Examples:
         """The number of tokens in the rows of each example, with padding, [N].
 
         The example with the most tokens determines the shape of its batch,
-        because it has both the most rows and the longest row: either all
-        examples have the same number of rows, or each example with more windows
-        than texts has a full window.
+        because it has both the most rows and the longest row: only windows make
+        the number of rows differ, and an example with more windows than texts
+        has a full window.
         """
         longest, totals, counts = self._sizes
         return totals if self.packed else longest * counts

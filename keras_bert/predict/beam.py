@@ -29,8 +29,8 @@ def predict_files_with_beam(
 ) -> int:
     """Writes a model's answers to the lines of files, using Apache Beam.
 
-    The answers are the same as from `predict_files`, but in any order. One
-    worker reads each file, and all workers answer the file's lines. First
+    The answers are the same as from `predict_files`, but in any order. Each
+    file is read by one worker, and its lines are answered by all workers. First
     install the extra `beam`: run pip install 'keras-bert-tf[beam]'.
 
     Example:

@@ -130,7 +130,7 @@ class ModelVersions:
         return sorted(versions, key=lambda version: -version.number)
 
     def is_ready(self) -> bool:
-        """Returns whether all labeled versions and at least one are loaded."""
+        """Returns whether a version and all labeled versions are loaded."""
         loaded = self._loaded()
         return bool(loaded) and loaded.keys() >= set(self.labels.values())
 

@@ -128,7 +128,7 @@ class BertPreprocessor(CheckedSettings, tf.Module):
     def pack_columns(
         self, first: tf.Tensor, second: tf.Tensor | None = None
     ) -> Packed:
-        """Like `pack`, for string tensors, with one graph for all sizes."""
+        """Like `pack`, for string tensors; all batch sizes share one graph."""
         columns = [first] if second is None else [first, second]
         segments = [self.tokenizer(texts) for texts in columns]
         if not self.doc_stride:

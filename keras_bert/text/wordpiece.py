@@ -61,7 +61,7 @@ class WordPieceSplitter(tf.Module):
         return clean_text(texts, self._settings, self._library)
 
     def tokenize(self, clean: tf.Tensor) -> tf.RaggedTensor:
-        """Clean texts [B] -> ids [B, (tokens)]."""
+        """Returns the ids of tokens, [B, (tokens)], for cleaned texts [B]."""
         if self._takes_text:
             texts = blank_long_words(clean, self._settings)
             return self._wordpiece.tokenize(texts)
@@ -70,7 +70,10 @@ class WordPieceSplitter(tf.Module):
     def tokenize_with_offsets(
         self, clean: tf.Tensor
     ) -> Sequence[tf.RaggedTensor]:
-        """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""
+        """Returns the ids, the starts and the ends of tokens, [B, (tokens)].
+
+        `clean` are cleaned texts [B]. The starts and the ends are in bytes.
+        """
         if self._library:
             clean = blank_long_words(clean, self._settings)
         if self._takes_text:

@@ -63,12 +63,14 @@ class TrainConfig(DeviceConfig):
         learning_rate: The peak of the learning rate, reached at the end of the
             warm-up.
         decay_power: The exponent of the decay. After the warm-up, the rate is
-            learning_rate * (1 - done) ** decay_power, where done is the share
-            of the run's steps that are done. NVIDIA's recipe for LAMB uses 0.5.
+            learning_rate * (1 - share) ** decay_power, where "share" is the
+            share of the run's steps that are done. NVIDIA's recipe for LAMB
+            uses 0.5.
         stable_proportion: The share of the run's steps that come before the
             decay begins. From the warm-up until then, the rate stays at its
             peak (warm-up-stable-decay, arXiv 2404.06395). In the formula of
-            decay_power, done is then the share of the decay's steps.
+            decay_power, "share" is then the share of the decay's steps that are
+            done.
         max_train_time: The number of minutes after which no further step
             begins; only the last evaluation follows. The learning rate falls to
             0 by then. The time of earlier evaluations and of interrupted

@@ -72,9 +72,9 @@ class BatchObjective(Objective):
     The functions in `loss` and `metrics` take labels, outputs and weights and
     return one float32 number. They see all rows of the global batch, in order,
     however many replicas, workers and micro-batches share the work. In a mean
-    over several batches, each batch counts as often as it has rows whose weight
-    is not 0. On a TPU, rows of weight 0 fill up the last batch of an epoch: the
-    functions must leave out these rows.
+    over several batches, the weight of a batch is the number of its rows whose
+    weight is not 0. On a TPU, rows of weight 0 fill up the last batch of an
+    epoch: the functions must leave out these rows.
 
     Example:
         >>> def loss(labels, outputs, weights):

@@ -28,8 +28,8 @@ _STATUS = 128 + signal.SIGTERM
 class StoppingRules:
     """Whether a run ends before its last step, and why.
 
-    The time spent in earlier, interrupted processes counts too; it is read from
-    the history.
+    The time limit also counts the time of earlier, interrupted processes, which
+    is read from the history.
     """
 
     setup: TrainingSetup
@@ -70,7 +70,10 @@ class StoppingRules:
         return self.minutes() / limit if limit else 0.0
 
     def note_early_end(self, step: int) -> None:
-        """Logs why the run ended early; writes a file if a callback did it."""
+        """Logs why the run ended early.
+
+        If a callback ended the run, also writes a file that says so.
+        """
         why = self._early_end(step) or "another worker stopped it"
         logging.info(f"The run ended early: {why}.")
         if self.callbacks.stops and step and self.folder.is_written:

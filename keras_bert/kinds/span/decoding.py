@@ -47,7 +47,10 @@ class Decoder:
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Like `answers`, but in a graph, for strings [B], without `nbest`."""
+        """Returns what `answers` returns, except `nbest`, in a graph.
+
+        `contexts` are strings [B].
+        """
         best = self._choose(contexts, *self._rank(tf.size(contexts, tf.int64)))
         for name in ("score", "null_odds"):
             best[name] = tf.cast(best[name], tf.float32)

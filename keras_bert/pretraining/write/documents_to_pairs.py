@@ -54,7 +54,7 @@ class Corpus(NamedTuple):
 def corpus_maker(
     tokenizer: BertTokenizer, *, by_punctuation: bool = False
 ) -> Callable[[list[str]], Corpus]:
-    """Returns a function from documents to a Corpus, with one graph.
+    """Returns a function from documents to a Corpus; all calls share a graph.
 
     A sentence is a line or, with `by_punctuation`, what `split_sentences`
     returns. A sentence of more than 10,000 tokens is cut and counts as several.

@@ -87,7 +87,7 @@ class TextSource:
         check_is_no_input(output_file, expand_globs(self.input_file))
 
     def units(self) -> list[Iterator[str]]:
-        """Returns the lines of each unit of the text."""
+        """Returns the lines of each unit: a large file or some small files."""
         files = expand_globs(self.input_file)
         for file in filter(is_csv, files):
             raise InputError(

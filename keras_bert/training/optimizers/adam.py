@@ -126,9 +126,9 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     `learning_rate * (1 - step / num_train_steps) ** power`. The decay counts
     from the first step, not from the end of the warm-up, so the rate drops a
     little when the warm-up ends, as in google-research/bert. With a
-    `stable_proportion`, the rate stays at its peak for this share of the steps,
-    and the decay counts from there (warm-up-stable-decay: Hu et al. 2024, arXiv
-    2404.06395, section 4).
+    `stable_proportion`, the rate stays at its peak until this share of the
+    steps is done, and the decay counts from there (warm-up-stable-decay: Hu et
+    al. 2024, arXiv 2404.06395, section 4).
 
     Args:
         learning_rate: The peak of the learning rate.
