@@ -2,7 +2,7 @@
 
 import importlib
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 
@@ -44,6 +44,18 @@ def check_count(
             f"from 1 to {most}, {what}" if most else "a whole number above 0"
         )
         raise InputError(f"{name} is {value!r}, but must be {expected}.")
+
+
+def is_list(values: Any, ndims: tuple[int, ...] = (1,)) -> bool:
+    """Returns whether a value is a list or another iterable.
+
+    A string, a mapping and a set are not. If the value is an array, it must
+    have one of the `ndims`. A DataFrame has two, and iterating over it yields
+    the names of its columns.
+    """
+    is_one = isinstance(values, (str, bytes, Mapping, Set))
+    has_items = isinstance(values, Iterable) and not is_one
+    return has_items and getattr(values, "ndim", ndims[0]) in ndims
 
 
 def import_extra(name: str, extra: str) -> Any:

@@ -4,8 +4,8 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keras_bert.errors import InputError
-from keras_bert.kinds.fields import is_list, numbered
+from keras_bert.errors import InputError, is_list
+from keras_bert.kinds.fields import numbered
 from keras_bert.tasks.base import Row
 
 
@@ -62,7 +62,8 @@ def as_rows(
         (labels,) = columns.values()
     elif not has_lists and getattr(labels, "shape", ())[1:] == (1,):
         labels = labels[:, 0]
-    if not is_list(labels) or len(labels := _values(labels)) != len(rows):
+    are_labels = is_list(labels, (1, 2))
+    if not are_labels or len(labels := _values(labels)) != len(rows):
         raise InputError(
             f"The labels of {len(rows)} rows are {reprlib.repr(labels)}; give "
             "a list with a label for each row."
@@ -182,7 +183,7 @@ def _are_columns(parts: Iterable) -> bool:
 
 
 def _checked_items(data: Any, text_fields: Sequence[str]) -> list:
-    if not is_list(data):
+    if not is_list(data, (1, 2)):
         raise InputError(
             f"The rows are {reprlib.repr(data)}; give a list of dicts such as "
             f"{{{text_fields[0]!r}: ...}}, or a dict of lists of equal length, "

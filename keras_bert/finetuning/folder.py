@@ -11,11 +11,11 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, is_list
 from keras_bert.export.model_card import finetuned_card, write_card
 from keras_bert.family_configs import family_of
 from keras_bert.io.whole_files import read_json, to_json
-from keras_bert.kinds.fields import check_text_list, is_list
+from keras_bert.kinds.fields import check_text_list
 from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import (

@@ -5,13 +5,13 @@ import keyword
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, is_list
 from keras_bert.kinds.examples import Examples
 from keras_bert.tasks.base import Row
 from keras_bert.text.packing import BertPreprocessor
@@ -137,12 +137,6 @@ def check_text(value: Any, name: str) -> None:
             f"{name} has {value[error.start]!r}, which is not valid Unicode; "
             "perhaps its file is not UTF-8."
         ) from error
-
-
-def is_list(values: Any) -> bool:
-    """Returns whether a value is iterable, but not a string, mapping or set."""
-    is_one = isinstance(values, (str, bytes, Mapping, Set))
-    return isinstance(values, Iterable) and not is_one
 
 
 def check_text_list(values: Any, name: str) -> tuple[str, ...]:

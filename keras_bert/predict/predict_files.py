@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, is_list
 from keras_bert.io.csv_files import is_csv
 from keras_bert.io.folders import local_copy
 from keras_bert.io.input_files import check_is_no_input, expand_globs
@@ -101,9 +101,9 @@ def predict_lines(
         {"sentence": "a good film", "label": ...}
         0
     """
-    if isinstance(lines, (str, bytes)):
-        raise _not_lines(lines)
     check_is_no_csv(output_file)
+    if not is_list(lines):
+        raise _not_lines(lines)
     model = ServedModel(model_dir, signature)
     return _predict(model, signature, _numbered(lines), output_file)
 

@@ -2,13 +2,13 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, is_list
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
@@ -108,8 +108,7 @@ class ServedModel:
         A request is a dict with the inputs, keyed by name. For a model with one
         input, a request may be a string. An answer is a dict of outputs.
         """
-        is_one = isinstance(requests, (str, bytes, Mapping))
-        if is_one or not isinstance(requests, Iterable):
+        if not is_list(requests):
             raise InputError(
                 f"The requests are {requests!r:.100}, but must be a list of "
                 f"dicts such as {self.example}."

@@ -16,11 +16,11 @@ from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError, check_count
+from keras_bert.errors import InputError, check_count, is_list
 from keras_bert.kinds.embedding.embedding import Embedding, build_network
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import check_text, is_list
+from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import group_texts
 from keras_bert.kinds.spec import settings_of
 from keras_bert.kinds.text_kind import text_preprocessor
@@ -179,7 +179,7 @@ class Embedder:
 
 def _checked(texts: Any) -> list[str]:
     """Returns texts as a list; refuses a single string or a DataFrame."""
-    if not is_list(texts) or getattr(texts, "ndim", 1) != 1:
+    if not is_list(texts):
         shown = reprlib.repr(texts)
         raise InputError(f"texts is {shown}; give a list of strings.")
     texts = list(texts)

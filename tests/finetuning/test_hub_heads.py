@@ -5,6 +5,7 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import keras_bert
@@ -332,6 +333,7 @@ def test_labels_are_replaced_and_ranks_are_asked_for_rightly(load):
         (["a"], ["b"], None, "The query is"),
         ("a", "b", None, "'b' is not a list of documents"),
         ("a", ["b", None], None, "One of the documents is None"),
+        ("a", pd.DataFrame({"text": ["b"]}), None, "is not a list of docu"),
         ("a", ["b"], 0, "top_k is 0"),
     ):
         with pytest.raises(InputError, match=message):

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 
+import pandas as pd
 import pytest
 from conftest import WORDS
 from file_kills import killed_after
@@ -141,7 +142,19 @@ def test_wrong_input_leaves_nothing(served, files, tmp_path):
     assert not out.parent.exists()
 
 
-@pytest.mark.parametrize("lines", ["a film", b"a film", [b"a film"], [("a",)]])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a film",
+        b"a film",
+        [b"a film"],
+        [("a",)],
+        {"text": "a film"},
+        {"a film"},
+        pd.DataFrame({"text": ["a film"]}),
+        None,
+    ],
+)
 def test_wrong_lines_from_python(served, lines):
     with pytest.raises(InputError, match="must be a list of strings"):
         predict_lines(served, lines)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
@@ -130,6 +131,30 @@ def test_lists_of_different_lengths(of_lists):
 def test_an_empty_string_at_the_end_is_not_padding(of_lists):
     (answer,) = of_lists.answer([{"left": "a", "endings": ["", "b", ""]}])
     assert answer["joined"] == "a|+b+ "
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        "a text",
+        {"left": "a text"},
+        {"a text"},  # has no order
+        np.array("a text"),
+        # Iterating over it yields the names of its columns.
+        pd.DataFrame({"left": ["a text"]}),
+        None,
+    ],
+)
+def test_what_is_not_a_list_of_requests_is_refused(one, requests):
+    with pytest.raises(InputError, match="but must be a list of dicts such as"):
+        one.answer(requests)
+
+
+def test_a_column_of_a_table_is_a_list_of_requests(one):
+    table = pd.DataFrame({"left": ["a", "b"]})
+    answers = one.answer(table["left"])
+    assert [answer["joined"] for answer in answers] == ["a", "b"]
+    assert one.answer(table.to_dict("records")) == answers
 
 
 def test_more_requests_than_one_call_takes(one):
