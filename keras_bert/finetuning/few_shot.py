@@ -60,7 +60,7 @@ def contrast_and_solve(
         raise InputError(
             "Few-shot training changes all weights; leave out lora_rank."
         )
-    if len({row["label"] for row in rows}) < len(kind.spec.labels):
+    if len({*kind.gold(rows)}) < len(kind.spec.labels):  # checks the labels
         raise InputError(
             "A label has no example; few-shot training needs examples of each "
             f"of the labels {', '.join(kind.spec.labels)}."

@@ -21,7 +21,7 @@ _LOADING = threading.Lock()
 def predict_files_with_beam(
     model_dir: str | Path,
     input_file: str,
-    output_file: str,
+    output_file: str | Path,
     *,
     signature: str = "serving_default",
     num_shards: int = 0,
@@ -74,8 +74,8 @@ def predict_files_with_beam(
     folder, description = find_model(model_dir, signature)
     inputs = tuple(description["signatures"][signature]["inputs"])
     # "out/a.jsonl.gz" is split into "out/a" and ".jsonl.gz".
-    prefix, _ = os.path.splitext(output_file.removesuffix(".gz"))
-    suffix = output_file.removeprefix(prefix)
+    prefix, _ = os.path.splitext(str(output_file).removesuffix(".gz"))
+    suffix = str(output_file).removeprefix(prefix)
     pipeline = beam.Pipeline(argv=pipeline_options or [])
     _ = (
         pipeline

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, is_list
 from keras_bert.io.csv_files import split_tsv
 from keras_bert.io.input_files import (
     begins_json,
@@ -28,7 +28,7 @@ from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.kinds.fields import check_text
 from keras_bert.models.rewired import with_hidden_states
 from keras_bert.predict import request_lines
-from keras_bert.predict.served_model import capitalized
+from keras_bert.predict.served_model import capitalized, check_no_nan
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder
 
@@ -111,6 +111,12 @@ def embed_files(
             "with .jsonl for the hidden states of layers."
         )
     check_is_no_input(output_file, files)
+    if field:
+        check_text(field, "The field")
+    if not is_list(layers):
+        raise InputError(
+            f"layers is {layers!r}, but must be a list of whole numbers."
+        )
     columns = field.split(",") if field else ()
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)
@@ -262,6 +268,7 @@ class HiddenStates:
             for places, batch, are_cut in batches:
                 rows = {name: x[:, 0] for name, x in batch.items()}  # [B, S]
                 states = self._compute(rows).numpy()  # [B, S, layers, H]
+                check_no_nan({"hidden_states": states}, "this model")
                 ids = rows["input_ids"].numpy()
                 sizes = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
                 for i, place in enumerate(places):

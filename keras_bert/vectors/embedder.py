@@ -24,6 +24,7 @@ from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import group_texts
 from keras_bert.kinds.spec import settings_of
 from keras_bert.kinds.text_kind import text_preprocessor
+from keras_bert.predict.served_model import check_no_nan
 from keras_bert.progress import Progress
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.distribution import require_tensorflow
@@ -125,6 +126,7 @@ class Embedder:
                 truncated[start + places] = are_cut
                 if progress:
                     progress.update(len(places))
+        check_no_nan({"embedding": vectors}, "this model")
         return vectors, truncated
 
     def batches(

@@ -91,6 +91,11 @@ def test_what_it_refuses(checkpoint):
     model = _classifier(checkpoint, labels=["bad", "good"])
     with pytest.raises(InputError, match="A label has no example"):
         model.fit_few_shot(["good"], ["good"])
+    with pytest.raises(InputError, match="Label None of example 1 is not one"):
+        model.fit_few_shot(["good", "bad"])
+    for some in (model, _classifier(checkpoint)):
+        with pytest.raises(InputError, match=r"Label \['good'\] of example 1"):
+            some.fit_few_shot(["good", "bad"], [["good"], ["bad"]])
     model = keras_bert.MultiLabelClassifier.from_pretrained(checkpoint)
     assert not hasattr(model, "fit_few_shot")
     model = _classifier(checkpoint, window_pooling="mean")

@@ -33,7 +33,7 @@ def test_the_same_answers_as_the_local_run(served, tmp_path):
     num_errors = predict_files_with_beam(
         served,
         files,
-        str(tmp_path / "beam.jsonl"),
+        tmp_path / "beam.jsonl",
         num_shards=3,
         pipeline_options=OPTIONS,
     )

@@ -99,6 +99,7 @@ def test_what_is_left_of_another_run_is_refused(embedder, files, tmp_path):
     "content, field, out, message",
     [
         ("", None, "a.npy", "has no lines"),
+        ("x\ty\na\tb", ["x", "y"], "a.npy", r"The field is \['x', 'y'\]; g"),
         ("fox", None, "a.csv", "must end with .npy, or with .jsonl for"),
         ("fox", "text", "a.npy", "Line 1 of .* has no field 'text'; give JSON"),
         ('{"x": "a"}', "text", "a.npy", "Line 1 of .* has no field 'text'"),

@@ -85,6 +85,8 @@ def test_json_lines_have_googles_format(
         ([2], "a.jsonl", "no layer 2: the model has 2, from -2 to -1, or from"),
         ([-1, -3], "a.jsonl", "There is no layer -3: the model has 2"),
         ([-1], "a.npy", "or with .jsonl for the hidden states of layers"),
+        (-1, "a.jsonl", "layers is -1, but must be a list of whole numbers"),
+        ("-1", "a.jsonl", "layers is '-1', but must be a list"),
         ([], "a.jsonl", "must end with .npy, or with .jsonl for the hidden"),
     ],
 )
@@ -94,6 +96,17 @@ def test_wrong_layers_are_refused(
     with pytest.raises(InputError, match=message):
         embed_files(embedder, texts, tmp_path / out, layers=layers)
     assert not (tmp_path / out).exists()
+
+
+def test_states_that_are_not_numbers_are_refused(checkpoint, texts, tmp_path):
+    embedder = load_embedder(checkpoint, max_seq_length=9)
+    for weight in embedder.model.weights:
+        weight.assign(weight * 1e30)
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(InputError, match="output hidden_states of this model"):
+        embed_files(embedder, texts, out, layers=[-1])
+    with pytest.raises(InputError, match="output embedding of this model is"):
+        embedder.embed(["the fox"])
 
 
 def test_a_model_in_windows_is_refused(checkpoint, texts, tmp_path):
