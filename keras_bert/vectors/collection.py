@@ -2,9 +2,9 @@
 
 `corpus.jsonl` has the `_id`, `title` and `text` of each document.
 `queries.jsonl` has the `_id` and `text` of each query. `qrels/test.tsv` has a
-header and three columns: query id, document id, and relevance as a whole
-number. The file may instead be in trec_eval format, with four columns and no
-header.
+header and the columns `query-id`, `corpus-id` and `score`, a whole number. If
+the columns have other names, the first three are read in this order. The file
+may instead be in trec_eval format, with four columns and no header.
 """
 
 import dataclasses
@@ -92,6 +92,7 @@ class Collection:
 
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
+_BEIR_COLUMNS = "query-id", "corpus-id", "score"
 _NUMBER = r"-?\d+"
 
 
@@ -136,7 +137,9 @@ def _judgments(folder: Path, name: str) -> Iterator[Sequence[str]]:
     with open_text(folder / name, errors="strict") as lines:
         first = lines.readline().split()
     if len(first) < 3 or not re.fullmatch(_NUMBER, first[-1]):
-        columns = {"query": 0, "document": 1, "relevance": 2}
+        columns: dict[str, int | str] = {x: x for x in _BEIR_COLUMNS}
+        if not columns.keys() <= {*first}:  # other names, in the usual order
+            columns = {x: i for i, x in enumerate(_BEIR_COLUMNS)}
         read = readers.tsv(columns=columns, header=True, test=name)
         for row in read(folder, "test"):
             yield [row[column] for column in columns]

@@ -3,7 +3,7 @@
 import itertools
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ _METRICS = {
     "map": "map",
 }
 _TREC_EVAL = ("pytrec_eval", "retrieval")  # the module, and our extra for it
+_MAX_RELEVANCE = 1_000_000
 # The folders by which the output_dir of a training run is recognized.
 _OF_RUNS = ("best", "checkpoints")
 # The number of documents that are in memory at once.
@@ -110,6 +111,11 @@ def evaluate_retrieval(
         similarity = embedder.settings.similarity
     of_queries, of_documents = _prompt_names(embedder.settings)
     collection = read_collection(data_dir, config.split)
+    # A wrong line or id is found now, not after hours of search.
+    ids = [id_ for id_, _ in collection.documents()]
+    collection.check_ids(ids)
+    if output_dir is not None:
+        _check_run_ids((*collection.queries, *ids))
     num_cut = 0
 
     def embed(texts: Any, prompt_name: Any, progress: Any = None) -> np.ndarray:
@@ -127,14 +133,10 @@ def evaluate_retrieval(
     # One more document is searched for, because one may be left out.
     num_found = config.top_k + config.ignore_identical_ids
     search = TopVectors(queries, num_found, similarity=similarity)
-    ids: list[str] = []
-    documents = collection.documents()
-    with Progress("Searching", None, "documents") as progress:
-        while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
-            new_ids, texts = zip(*chunk, strict=True)
-            search.add(embed(texts, of_documents, progress))
-            ids += new_ids
-    collection.check_ids(ids)
+    texts = (text for _, text in collection.documents())
+    with Progress("Searching", len(ids), "documents") as progress:
+        while chunk := list(itertools.islice(texts, _DOCUMENTS_PER_CHUNK)):
+            search.add(embed(chunk, of_documents, progress))
     embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}
     rows = zip(collection.queries, *search.found, strict=True)
@@ -218,10 +220,13 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
 
     for query, relevances in qrels.items():
         for document, relevance in relevances.items():
-            if not (is_real(relevance) and relevance % 1 == 0):
+            is_whole = is_real(relevance) and relevance % 1 == 0
+            # trec_eval makes a table of all numbers up to the largest.
+            if not (is_whole and abs(relevance) <= _MAX_RELEVANCE):
                 raise InputError(
                     f"The relevance of {document} for {query} is "
-                    f"{relevance!r}, but must be a whole number."
+                    f"{relevance!r}, but must be a whole number up to "
+                    f"{_MAX_RELEVANCE}."
                 )
     for query, scores in run.items():
         for document, score in scores.items():
@@ -262,6 +267,7 @@ def write_run(path: str | Path, run: Run) -> None:
     score are in descending order of their ids. The file appears when it is
     complete. Raises InputError if an id is empty or has white space.
     """
+    _check_run_ids(itertools.chain(run, *run.values()))
     with atomic_path(path) as new, new.open("w", encoding="utf-8") as file:
         for query, documents in run.items():
             ranked = sorted(
@@ -269,13 +275,16 @@ def write_run(path: str | Path, run: Run) -> None:
                 reverse=True,
             )
             for rank, (score, document) in enumerate(ranked, 1):
-                for id_ in (query, document):
-                    if id_.split() != [id_]:
-                        raise InputError(
-                            f"The id {id_!r} is empty or has white space, "
-                            "which a run file cannot have; change the ids of "
-                            "the data set."
-                        )
                 # Nine digits tell any two float32 numbers apart.
                 line = f"{query} Q0 {document} {rank} {score:.9g} keras_bert\n"
                 file.write(line)
+
+
+def _check_run_ids(ids: Iterable[str]) -> None:
+    """Raises InputError if a run file cannot have one of the ids."""
+    for id_ in ids:
+        if id_.split() != [id_]:
+            raise InputError(
+                f"The id {id_!r} is empty or has white space, which a run file "
+                "cannot have; change the ids of the data set."
+            )

@@ -199,9 +199,33 @@ def test_judgments_of_trec_are_those_of_beir(collection, separator):
         read_collection(collection[0])
 
 
-def test_a_collection_without_any_judged_document_is_refused(
-    embedder, collection
+def test_judgments_are_read_by_the_names_of_their_columns(collection):
+    file = collection[0] / "qrels" / "test.tsv"
+    expected = read_collection(collection[0]).qrels
+    rows = [x.split("\t") for x in file.read_text().splitlines()]
+    file.write_text("\n".join("\t".join((x[2], x[0], "0", x[1])) for x in rows))
+    assert read_collection(collection[0]).qrels == expected
+    rows[0] = ["qid", "docid", "rel"]
+    file.write_text("\n".join(map("\t".join, rows)))
+    assert read_collection(collection[0]).qrels == expected
+
+
+def test_an_id_that_a_run_file_cannot_have_is_named_before_the_search(
+    embedder, collection, tmp_path, monkeypatch
 ):
+    folder, documents, _ = collection
+    documents[-1]["_id"] = "d 1"
+    _write_lines(folder / "corpus.jsonl", documents)
+    assert evaluate_retrieval(embedder, folder)
+    monkeypatch.setattr(module, "TopVectors", None)
+    with pytest.raises(InputError, match="The id 'd 1' is empty or has white"):
+        evaluate_retrieval(embedder, folder, tmp_path / "out")
+
+
+def test_a_collection_without_any_judged_document_is_refused(
+    embedder, collection, monkeypatch
+):
+    monkeypatch.setattr(module, "TopVectors", None)
     file = collection[0] / "qrels" / "test.tsv"
     file.write_text("query-id\tcorpus-id\tscore\nq0\tabsent\t1\n")
     with pytest.raises(InputError, match="None of the judged documents, such"):
@@ -264,5 +288,8 @@ def test_scores_may_be_numbers_of_numpy():
     assert score_run(qrels, run)["mrr@10"] == 0.5
     with pytest.raises(InputError, match="relevance of b for q is 0.5, but"):
         score_run({"q": {"b": 0.5}}, run)
+    for relevance in (2**31 - 1, -(10**30)):  # trec_eval would crash
+        with pytest.raises(InputError, match="a whole number up to 1000000"):
+            score_run({"q": {"b": relevance}}, run)
     with pytest.raises(InputError, match="score of a for q is nan, which has"):
         score_run(qrels, {"q": {"a": np.float32("nan")}})
