@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+# The logit of padding, whose score is then 0.
+NEVER = -1e9
 Array = np.ndarray
 Arrays = dict[str, Array]
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.kinds.answers import NEVER
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_texts, encode_columns, numbered
 from keras_bert.kinds.hub_config import HubNames
@@ -18,7 +19,6 @@ from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.heads import build_multiple_choice
 from keras_bert.tasks.base import Row
-from keras_bert.text.packing import truncation_info
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -31,7 +31,7 @@ class MultipleChoice(Kind):
 
     The SavedModel takes the text [B] and the endings [B, C], and returns
     `choice`, int32 [B], and `scores` [B, C]. C may differ from its value in
-    training.
+    training. Empty endings at the end of a row are padding: their scores are 0.
     """
 
     name = "multiple_choice"
@@ -88,12 +88,20 @@ class MultipleChoice(Kind):
             seconds = tokenizer(tf.reshape(endings, [-1]))
             pairs = self._preprocessor.pack_ids([firsts, seconds])
             features = pack_choices(pairs.features, num_choices)
-            outputs = call_in_pieces(model, features)
+            logits = call_in_pieces(model, features)["logits"]
+            # tf.Examples may differ in their number of endings.
+            counts = tf.RaggedTensor.from_tensor(endings, padding="")
+            is_ending = tf.sequence_mask(counts.row_lengths(), num_choices)
+            logits = tf.where(is_ending, logits, NEVER)
+            lengths = pairs.features["input_ids"].row_lengths()
+            lengths = tf.reshape(lengths, tf.shape(endings))
             truncated = tf.reshape(pairs.truncated, tf.shape(endings))
-            truncated = tf.reduce_any(truncated, axis=1)
-            return self.served_answer(outputs) | truncation_info(
-                features["input_ids"], truncated
-            )
+            return self.served_answer({"logits": logits}) | {
+                "truncated": tf.reduce_any(truncated, axis=1),
+                "num_tokens": tf.reduce_sum(
+                    tf.cast(tf.where(is_ending, lengths, 0), tf.int32), axis=1
+                ),
+            }
 
         context, endings = self.string_inputs()
         endings = tf.TensorSpec([None, None], tf.string, endings.name)

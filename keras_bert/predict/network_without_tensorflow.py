@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.answers import ANSWERS
+from keras_bert.kinds.answers import ANSWERS, NEVER
 from keras_bert.kinds.call_sizes import fits_a_call
 from keras_bert.predict.function import Columns, Function, Spec
 from keras_bert.predict.network import Network, load_network
@@ -97,11 +97,17 @@ def _answerer(
         rows[:] = packed
         rows = rows.reshape(len(columns[inputs[0]]), -1)  # [B, C]
         sizes = np.vectorize(len, otypes=["int32"])(rows)
+        outputs = _in_pieces(network, rows, sizes.max(axis=1))
+        if columns[inputs[-1]].ndim == 2:
+            # Empty endings at the end of a row are padding.
+            is_empty = columns[inputs[-1]][:, ::-1] == b""
+            is_padding = np.logical_and.accumulate(is_empty, 1)[:, ::-1]
+            outputs["logits"] = np.where(is_padding, NEVER, outputs["logits"])
+            sizes[is_padding] = 0
         read = {
             "truncated": truncated.reshape(rows.shape).any(axis=1),
             "num_tokens": sizes.sum(axis=1, dtype="int32"),
         }
-        outputs = _in_pieces(network, rows, sizes.max(axis=1))
         return ANSWERS[kind](outputs, labels, settings) | read
 
     return answer

@@ -130,7 +130,9 @@ def test_a_network_answers_strings_as_the_model(
     expected = kind.signatures(model)["serving_default"]
     texts = {
         spec.name: tf.constant(
-            _TEXTS if spec.shape.rank == 1 else [[x, "a dog"] for x in _TEXTS]
+            _TEXTS
+            if spec.shape.rank == 1
+            else [[x, "a dog", x] for x in _TEXTS]
         )
         for spec in expected.inputs
     }

@@ -78,6 +78,21 @@ def test_a_context_is_tokenized_once(kind, model, monkeypatch):
     assert answer["truncated"].numpy().tolist() == [True, False]
 
 
+def test_rows_may_differ_in_their_number_of_endings(kind, model):
+    """As in tf.Examples, whose lists of endings are padded."""
+    answer = kind.signatures(model)["serving_default"].function
+    context = tf.constant([row["context"] for row in ROWS])
+    endings = [ROWS[0]["endings"], [*ROWS[1]["endings"][:2], ""]]
+    padded = answer(context, tf.constant(endings))
+    alone = answer(context[1:], tf.constant([endings[1][:2]]))
+    assert padded["scores"][1, 2] == 0
+    np.testing.assert_allclose(
+        padded["scores"][1, :2], alone["scores"][0], atol=1e-6
+    )
+    for name in ("choice", "num_tokens", "truncated"):
+        assert padded[name][1] == alone[name][0]
+
+
 def test_a_row_for_each_choice_if_they_are_long(kind, monkeypatch):
     monkeypatch.setattr(network_calls, "TOKENS_PER_ROW", 0)
     examples = kind.encode(ROWS, labeled=True)
