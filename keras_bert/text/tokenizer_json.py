@@ -117,12 +117,15 @@ class TokenizerJson:
             return list(values[name])
         return [values] if values else []
 
-    def with_vocab(self, vocab: Sequence[str]) -> Self:
+    def with_vocab(self, vocab: Sequence[str], num_pieces: int) -> Self:
         """Returns a copy with only the pieces in `vocab`, which get new ids.
+
+        The first `num_pieces` of `vocab` are the pieces of the model; the
+        others are only added tokens.
 
         Raises InputError if pieces depend on each other, as in BPE.
         """
-        model, ids = dict(self.model), {x: i for i, x in enumerate(vocab)}
+        model, ids = dict(self.model), _ids_of(vocab)
         if model["type"] == "BPE":
             raise InputError(
                 f"{self.file} has a BPE model, whose pieces are built from "
@@ -132,10 +135,10 @@ class TokenizerJson:
         if model["type"] == "Unigram":
             scores = dict(model["vocab"])
             unknown = model["vocab"][model["unk_id"]][0]
-            model["vocab"] = [[x, scores[x]] for x in vocab]
+            model["vocab"] = [[x, scores[x]] for x in vocab[:num_pieces]]
             model["unk_id"] = ids[unknown]
         else:
-            model["vocab"] = ids
+            model["vocab"] = _ids_of(vocab[:num_pieces])
         added = [
             x | {"id": ids[x["content"]]} for x in self.values["added_tokens"]
         ]
@@ -305,9 +308,23 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
             token._asdict() for token in sorted(added, key=lambda x: x.id)
         ],
     }
-    # The settings of MPNet may differ from its tokenizer.json.
-    if not tokenizer.json or tokenizer.json.is_of_bert:
-        ids = {x: i for i, x in enumerate(tokenizer.vocab)}
+    in_text = {token.content for token in added}
+    ids = _ids_of(tokenizer.vocab)
+    # The package `tokenizers` ignores the id of an added token, and takes the
+    # next one. So any gap between the ids of `added` belongs to the model.
+    size = max(i for x, i in ids.items() if x not in in_text) + 1
+    vocab = tokenizer.vocab[: max(size, len(tokenizer.pieces))]
+    if tokenizer.json and tokenizer.json.model["type"] == "BPE":
+        values["model"] = tokenizer.json.model | {"vocab": _ids_of(vocab)}
+    elif tokenizer.json and not tokenizer.json.is_of_bert:
+        scores = dict(tokenizer.json.model["vocab"])
+        # A Unigram model would find special tokens in a text. No word contains
+        # a space, so a piece with a space is not found.
+        names = [x + " " * (x in {*special} - in_text) for x in vocab]
+        pairs = zip(names, (scores.get(x, 0.0) for x in vocab), strict=True)
+        values["model"] = tokenizer.json.model | {"vocab": [*pairs]}
+    else:
+        # The settings of MPNet may differ from its tokenizer.json.
         segment, number = settings.second_segment, settings.pair_separators
         ends = _Ends(special.cls, special.sep, segment, number)
         processor = given.get("post_processor") or {}
@@ -332,11 +349,15 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
                 "unk_token": special.unk,
                 "continuing_subword_prefix": "##",
                 "max_input_chars_per_word": settings.max_input_chars_per_word,
-                "vocab": {x: ids[x] for x in tokenizer.pieces},
+                "vocab": _ids_of(vocab),
             },
         }
     # Compact JSON has a third of the size of indented ASCII.
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _ids_of(vocab: Sequence[str]) -> dict[str, int]:
+    return {piece: i for i, piece in enumerate(vocab)}
 
 
 def _bert_normalizer(

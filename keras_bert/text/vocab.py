@@ -127,13 +127,21 @@ class TokenizerBase:
         return *self.vocab, *steps
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
-        """Returns a copy with the pieces `vocab` and the same added tokens."""
+        """Returns a copy with the vocabulary `vocab` and its added tokens.
+
+        Added tokens at the end of `vocab` that are not pieces do not become
+        pieces.
+        """
         added = tuple(
             token._replace(id=vocab.index(token.content))
             for token in self.settings.added_tokens
         )
         settings = dataclasses.replace(self.settings, added_tokens=added)
-        content = self.json.with_vocab(vocab) if self.json else vocab
+        behind = {*self.vocab[len(self.pieces) :]}
+        num_pieces = max(i for i, x in enumerate(vocab, 1) if x not in behind)
+        content: Any = vocab[:num_pieces]
+        if self.json:
+            content = self.json.with_vocab(vocab, num_pieces)
         return self.from_settings(content, settings)
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:

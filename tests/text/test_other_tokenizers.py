@@ -144,6 +144,24 @@ def test_features_equal_those_without_tensorflow(golden, tokenizer):
             np.testing.assert_array_equal(features[key] * mask, values * mask)
 
 
+@pytest.mark.parametrize("folder", ["modernbert", "xlm_roberta"])
+def test_added_and_special_tokens_without_tensorflow(golden, tmp_path, folder):
+    values = json.loads((golden[0] / folder / "tokenizer.json").read_text())
+    tokens = values["added_tokens"]
+    added = tokens[0] | {"content": "cov-19", "id": tokens[-1]["id"] + 1}
+    tokens.append(added | {"special": False})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    tokenizer = load_tokenizer(vocab_file=tmp_path / "tokenizer.json")
+    library = ListTokenizer.from_settings(tokenizer.json, tokenizer.settings)
+    special = " ".join(tokenizer.special_tokens)
+    ids = tokenizer([f"the cov-19 {special} cov-19"]).to_list()
+    assert ids[0].count(added["id"]) == 2
+    # No user can put a special token into a text.
+    special_ids = map(tokenizer.vocab.index, tokenizer.special_tokens)
+    assert not {*special_ids} & {*ids[0]}
+    assert library([f"the cov-19 {special} cov-19"]) == ids
+
+
 @_ONE_IS_QUICK
 def test_a_copy_and_a_folder(tokenizer, tmp_path):
     texts = ["Don't  say <mask> to café", "two\tNUL\0"]

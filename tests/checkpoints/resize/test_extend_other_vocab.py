@@ -1,6 +1,7 @@
 """Pieces are added to SentencePiece and to byte-level BPE."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from keras_bert.checkpoints.resize.vocab import (
 )
 from keras_bert.errors import InputError
 from keras_bert.text.joined_pieces import join_words
+from keras_bert.text.tokenizer_json import tokenizer_json
 
 
 @pytest.fixture(scope="module", params=["roberta", "xlm_roberta"])
@@ -86,6 +88,39 @@ def test_a_word_becomes_one_piece(pretrained, tmp_path):
     # All other texts are read as before.
     for text in ("keratin and the cytes", "kera tino cyte", "Keratinocyte"):
         assert _pieces(new, text) == _pieces(old, text)
+
+
+def _with_added_token(folder, new):
+    """Returns the tokenizer in `folder`, with an added token after all ids."""
+    values = json.loads((folder / "tokenizer.json").read_text())
+    size = len(values["model"]["vocab"])
+    (mask,) = [x for x in values["added_tokens"] if x["content"] == "<mask>"]
+    added = mask | {"content": "cov-19", "id": size, "special": False}
+    values["added_tokens"].append(added)
+    (new / "tokenizer.json").write_text(json.dumps(values))
+    return load_tokenizer(vocab_file=new / "tokenizer.json")
+
+
+def test_added_tokens_keep_their_ids(pretrained, tmp_path):
+    old = _with_added_token(pretrained[0], tmp_path)
+    text = "the cov-19 foxdog"
+    if old.json.model["type"] == "BPE":
+        joins = join_words(old, ["foxdog"], in_pairs=True)
+        values = old.json.with_joins(joins, old.vocab_size)
+        new = old.from_settings(values, old.settings)
+        assert _pieces(new, text)[-1] == "\u0120foxdog"
+    else:
+        used = {*_pieces(old, text), "<s>", "<pad>", "</s>", "<unk>", "<mask>"}
+        kept = [x for x in old.vocab if x in used | old.json.pieces_to_keep]
+        new = old.with_vocab(tuple(kept))
+        assert new.vocab_size < 20
+        assert _pieces(new, text) == _pieces(old, text)
+    # The package tokenizers gives an added token the next free id.
+    peer = tokenizers.Tokenizer.from_str(
+        tokenizer_json(new, new.found_in_text())
+    )
+    ids = peer.encode(text, add_special_tokens=False).ids
+    assert new([text]).to_list() == [ids]
 
 
 def test_what_is_not_a_word(pretrained):

@@ -1,5 +1,6 @@
 """Kept pieces keep their rows, and the text keeps its pieces."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,10 +9,12 @@ from safetensors.numpy import load_file, save_file
 from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.checkpoints.resize.vocab import TrimVocabConfig, trim_vocab
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import AddedToken, TokenizerSettings
 
 VOCAB = """
     [PAD] [unused0] [UNK] [CLS] [SEP] [MASK] a b ##a ##b ab aba ##ab ##ba abab
@@ -59,6 +62,23 @@ def test_the_text_keeps_its_pieces_and_they_keep_their_rows(
         (tmp_path / "new" / "tokenizer_config.json").read_text()
     )
     assert settings["do_lower_case"] and settings["model_max_length"] == 16
+
+
+def test_an_added_token_does_not_become_a_word_piece(tmp_path, config):
+    folder = write_checkpoint(
+        tmp_path / "pretrained",
+        dataclasses.replace(config, vocab_size=len(VOCAB) + 1),
+    )
+    (folder / "vocab.txt").write_text("\n".join(VOCAB))
+    added = AddedToken("abba", len(VOCAB), single_word=True, normalized=False)
+    settings = TokenizerSettings(added_tokens=(added,))
+    (folder / "tokenizer_config.json").write_text(settings.to_json(16))
+    texts = ["the abba abbab ABBA"]
+    trim_vocab(folder, tmp_path / "new", texts)
+    old, new = map(load_tokenizer, (folder, tmp_path / "new"))
+    before, after = (x.tokens(x(texts)[0]) for x in (old, new))
+    assert after == before
+    assert after == "the abba ab ##ba ##b ab ##ba".split()
 
 
 def test_other_texts_stay_readable_only_with_characters(pretrained, tmp_path):
