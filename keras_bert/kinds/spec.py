@@ -76,6 +76,15 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
     settings = kind.Settings(**hub.read_settings(config, bert_config))
     if hub.activations:
         config.activation(*hub.activations)
+        values = config.cross_encoder
+        name = values["default_prompt_name"]
+        if prompt := (values["prompts"] or {}).get(name):
+            raise InputError(
+                f"{checkpoint.folder} puts the prompt {prompt!r} before the "
+                f"first text, but the kind {kind.name} has no prompts; set "
+                "default_prompt_name to null in config_sentence_transformers."
+                "json, and write the prompt into the texts."
+            )
     return TaskSpec(
         kind.name,
         hub.text_fields,

@@ -185,6 +185,18 @@ def test_what_is_not_known_is_refused(name, changes, message, write):
         keras_bert.load_finetuned(write(_with(name, **changes)))
 
 
+def test_only_a_reranker_has_a_prompt(write):
+    prompts = {"prompts": {"q": "a film ", "p": ""}}
+    for name in ("q", "p"):
+        files = _with(CONFIG, **prompts, default_prompt_name=name)
+        folder = write(files, problem_type="regression")
+        if name == "p":  # the prompt is empty
+            assert keras_bert.load_finetuned(folder).kind.name == "regression"
+            continue
+        with pytest.raises(InputError, match="the prompt 'a film ' before"):
+            keras_bert.load_finetuned(folder)
+
+
 def test_a_second_module_is_refused(write):
     files = {**FILES, "modules.json": FILES["modules.json"] * 2}
     message = "with the modules Transformer, Transformer, but this pack"
