@@ -10,6 +10,7 @@ import numpy as np
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.heads import known_heads
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import write_safetensors
@@ -156,11 +157,13 @@ def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """
     whole = Checkpoint.of(checkpoint)
     config, tokenizer = load_config_and_tokenizer(whole)
-    if not whole.task and modules_folder(whole.folder):
+    of_hub = {head.path for head in known_heads() if head.huggingface}
+    has_task = whole.hub_config and of_hub & whole.heads
+    if not whole.task and (has_task or modules_folder(whole.folder)):
         logging.warning(
-            "%s is a sentence-transformers model. The new checkpoint keeps its "
-            "weights, but not its pooling and prompts; to keep these, run "
-            "keras-bert convert --to=keras first, and resize the converted "
+            "%s is a model of another library. The new checkpoint keeps its "
+            "weights, but not its labels, pooling and prompts; to keep these, "
+            "run keras-bert convert --to=keras first, and resize the converted "
             "model.",
             checkpoint,
         )

@@ -19,6 +19,8 @@ from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.electra import build_electra
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.heads import build_classifier
+from keras_bert.models.pretraining import build_pretraining_model
 
 build_whole_electra = functools.partial(build_electra, generator_size=1.0)
 
@@ -81,3 +83,17 @@ def test_a_fine_tuned_model_keeps_its_task(pretrained, tmp_path, change):
     change(folder, tmp_path / "new")
     task = (tmp_path / "new" / "task.json").read_text()
     assert task == '{"kind": "classification"}'
+
+
+def test_a_hub_model_loses_its_labels_with_a_warning(config, tmp_path, caplog):
+    for head, builder in (
+        ("classifier", lambda x: build_classifier(x, num_labels=3)),
+        ("no task", build_pretraining_model),
+    ):
+        folder = tmp_path / head
+        write_checkpoint(folder, config, build=builder)
+        convert_checkpoint(folder, tmp_path / f"{head} hub", to="huggingface")
+        keep_layers(tmp_path / f"{head} hub", tmp_path / f"{head} new", [1])
+        is_told = "keeps its weights, but not its labels" in caplog.text
+        assert is_told == (head == "classifier")
+        caplog.clear()

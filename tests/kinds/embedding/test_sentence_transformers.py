@@ -166,7 +166,7 @@ def test_our_own_format_keeps_the_pooling(new, checkpoint, tmp_path, caplog):
     assert load_embedder(tmp_path / "shallow").settings.pooling == "max"
     assert "pooling" not in caplog.text
     keep_layers(new, tmp_path / "without", [0])
-    assert "but not its pooling and prompts; to keep" in caplog.text
+    assert "but not its labels, pooling and prompts; to k" in caplog.text
 
 
 def test_a_folder_of_an_old_release(checkpoint, tmp_path):
