@@ -54,7 +54,7 @@ def encode_columns(
     preprocessor: BertPreprocessor,
     labels: dict[str, Any] | None = None,
 ) -> Examples:
-    """Returns the examples of one column of texts, or of two, for pairs."""
+    """Returns the examples of one column of texts, or of two columns."""
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(columns)
     pack = preprocessor.pack_columns.get_concrete_function(*specs)

@@ -117,7 +117,7 @@ class TextKind(Kind):
 def text_preprocessor(
     settings: KindSettings, tokenizer: BertTokenizer
 ) -> BertPreprocessor:
-    """Returns the preprocessor of texts, which cuts windows if asked to."""
+    """Returns the preprocessor, with windows if the settings ask for them."""
     windows: dict[str, Any] = {}
     if isinstance(settings, WindowSettings) and settings.in_windows:
         windows["doc_stride"] = settings.doc_stride

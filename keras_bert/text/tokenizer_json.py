@@ -320,7 +320,8 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         scores = dict(tokenizer.json.model["vocab"])
         # A Unigram model would find special tokens in a text. No word contains
         # a space, so a piece with a space is not found.
-        names = [x + " " * (x in {*special} - in_text) for x in vocab]
+        hidden = {*special} - in_text
+        names = [f"{x} " if x in hidden else x for x in vocab]
         pairs = zip(names, (scores.get(x, 0.0) for x in vocab), strict=True)
         values["model"] = tokenizer.json.model | {"vocab": [*pairs]}
     else:

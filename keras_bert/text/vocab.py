@@ -127,10 +127,9 @@ class TokenizerBase:
         return *self.vocab, *steps
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
-        """Returns a copy with the vocabulary `vocab` and its added tokens.
+        """Returns a copy with the vocabulary `vocab` and the same added tokens.
 
-        Added tokens at the end of `vocab` that are not pieces do not become
-        pieces.
+        An added token that comes after all pieces does not become a piece.
         """
         added = tuple(
             token._replace(id=vocab.index(token.content))
