@@ -192,7 +192,7 @@ _TENSORFLOW = ["tensorflow", "tensorflow_text"]
     ("backend", "without"),
     [
         pytest.param("tensorflow", [], marks=pytest.mark.slow),
-        ("jax", _TENSORFLOW),
+        pytest.param("jax", _TENSORFLOW, marks=pytest.mark.slow),
         pytest.param("torch", _TENSORFLOW, marks=pytest.mark.slow),
         pytest.param("jax", [], marks=pytest.mark.slow),
         pytest.param("torch", [], marks=pytest.mark.slow),

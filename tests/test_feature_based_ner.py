@@ -98,6 +98,7 @@ def test_equals_the_reference(build, features, features_name):
     np.testing.assert_allclose(found[is_token], expected[is_token], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_only_the_tagger_is_trained(build, features):
     model, config = build(
         "weighted_sum_all",

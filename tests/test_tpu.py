@@ -134,7 +134,7 @@ def _finetuning(name, config, vocab_file):
 
 @pytest.fixture(
     params=[
-        "pretraining",
+        pytest.param("pretraining", marks=pytest.mark.slow),
         pytest.param("pretraining in two parts", marks=pytest.mark.slow),
         "classification",
         *(

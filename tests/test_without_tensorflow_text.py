@@ -44,6 +44,7 @@ def _run_checks(part, folder, expected):
     return len(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_tokens_vectors_and_records(folder):
     expected = {
         "offsets": process.offsets(folder),

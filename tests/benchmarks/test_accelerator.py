@@ -184,6 +184,7 @@ def test_a_step_is_built_once_for_each_case(contestants):
     assert built == [3, 4, 3]
 
 
+@pytest.mark.slow
 def test_the_adam_on_jax_is_the_references(contestants):
     jax = pytest.importorskip("jax", reason="jax is not installed")
     from accelerator.jax_adam import apply_gradients, no_moments

@@ -477,6 +477,7 @@ def test_texts_in_a_row_do_not_read_each_other(config):
     np.testing.assert_allclose(got, model(batch)["logits"], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_near_tokens_in_blocks():
     """Blocks are used if the length is not known or large."""
     encoder = models.build_encoder(_config("modernbert"))

@@ -4,6 +4,8 @@ import dataclasses
 import inspect
 import re
 
+import pytest
+
 from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.config import BertConfig
 from keras_bert.models import build_encoder
@@ -43,6 +45,7 @@ OTHER_VALUES = {
 }
 
 
+@pytest.mark.slow
 def test_every_field_of_the_config(config):
     """A new field needs a value above, and a place in the network's config.
 

@@ -147,6 +147,7 @@ def test_a_kill_between_two_renames_does_not_hide_the_best(tmp_path):
     assert find_weights(tmp_path / "best") == aside / "model.safetensors"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_may_be_on_a_store(checkpoint, remote):
     upload_folder(checkpoint, remote / "checkpoints" / checkpoint.name)
     half = remote / "checkpoints" / "step-00000013"

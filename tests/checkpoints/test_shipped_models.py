@@ -35,7 +35,13 @@ MARGINS = {"mini_en": 0.2, "mini_en_base": 0.2, "mini_ko_en": 0.05}
 MEGABYTES = {"mini_en": 10, "mini_en_base": 14, "mini_ko_en": 14}
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        "mini_en",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in NAMES[1:]),
+    ],
+)
 def name(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT)  # has the package of mini_en_base

@@ -129,6 +129,7 @@ def test_run_squad(folder, tmp_path, version, more):
     assert spec["settings"]["doc_stride"] == 3
 
 
+@pytest.mark.slow
 def test_extract_features(folder, tmp_path):
     _run(
         "embed",

@@ -149,6 +149,7 @@ def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
     assert {k: again[k] for k in common} == {k: first[k] for k in common}
 
 
+@pytest.mark.slow
 def test_a_family_with_another_tokenizer(tmp_path):
     """Transformers does not train the embedding of the padding id."""
     folder = write_family(tmp_path / "ours", "modernbert")

@@ -168,6 +168,7 @@ assert "keras" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_a_network_is_asked_and_served_without_tensorflow(classifier):
     _, kind, export = classifier
     folder = export("litert").parent
@@ -259,6 +260,7 @@ def test_without_tensorflow_short_texts_are_not_padded_to_a_long_one(
     assert shapes == [(11, 12), (31, 4)]
 
 
+@pytest.mark.slow
 def test_auto_takes_the_fastest_format(
     classifier, config, tmp_path, monkeypatch
 ):
@@ -319,6 +321,7 @@ def test_the_files_of_a_network(classifier):
     assert "`network.tflite` takes ids." in card
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_layer_norm_is_one_operation_of_openvino(
     config, classifier, tmp_path, is_new
@@ -351,6 +354,7 @@ def test_a_layer_norm_is_one_operation_of_openvino(
     )
 
 
+@pytest.mark.slow
 def test_openvino_normalizes_over_all_axes_of_a_layer_norm(tmp_path):
     openvino = pytest.importorskip("openvino")
     inputs = {"x": keras.Input([3, 4], name="x")}
@@ -396,7 +400,10 @@ def test_a_folder_has_versions_of_one_format(config, classifier):
         _export(model, kind, folder, config, "onnx")
 
 
-@pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino"])
+@pytest.mark.parametrize(
+    "model_format",
+    ["litert", "onnx", pytest.param("openvino", marks=pytest.mark.slow)],
+)
 def test_a_full_disk_is_named_and_leaves_nothing(
     classifier, config, tmp_path, model_format
 ):
@@ -434,6 +441,7 @@ _WIDE = BertConfig(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino"])
 def test_int8_is_a_quarter_of_the_size_and_close(tmp_path, model_format):
     model, kind = _make("classification", tmp_path, _WIDE)
@@ -489,6 +497,7 @@ def test_int8_of_openvino_says_what_it_lacks(
     assert list((tmp_path / "vino").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_bfloat16_halves_the_weights(config, classifier):
     model, kind, _ = classifier
     half = in_bfloat16(model, kind, config)

@@ -125,6 +125,7 @@ def encoder_checkpoint(config, tmp_path):
     return write_checkpoint(tmp_path / "encoder", config, build=build)
 
 
+@pytest.mark.slow
 def test_an_encoder_without_heads(encoder_checkpoint, tmp_path):
     version = export_pretrained(
         encoder_checkpoint,

@@ -110,6 +110,7 @@ def _weights(folder):
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_checkpoints_hold_adapters_and_head(folder, results):
     for name in ("best", "checkpoints/step-00000003"):
         weights = _weights(folder / "lora" / name)
@@ -201,6 +202,7 @@ def test_merged_equals_unmerged(folder, results, precision, atol):
         np.testing.assert_allclose(logits, expected, atol=atol, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_resumed_run_is_bit_equal(folder, results):
     shutil.copytree(folder / "lora", folder / "resumed")
@@ -279,6 +281,7 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
         load_finetuned(run)
 
 
+@pytest.mark.slow
 def test_a_run_resumes_with_its_base_only(folder, results):
     with pytest.raises(InputError, match="started with other initial w"):
         _finetune(folder, "lora", LORA, base="other")

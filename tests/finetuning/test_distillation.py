@@ -70,6 +70,7 @@ KINDS = {
     ),
     "span": ((), None, {"max_query_length": 4, "doc_stride": 3}),
 }
+_QUICK = "classification", "span"
 
 
 def rows_of(name):
@@ -207,7 +208,7 @@ def steps_of(teaching, kind, config):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(x, marks=[pytest.mark.slow] if x == "windows" else [])
+        pytest.param(x, marks=[] if x in _QUICK else pytest.mark.slow)
         for x in KINDS
     ],
 )
@@ -259,6 +260,7 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("loss", ["multiple_negatives", "cosent"])
 def test_vectors_of_texts(config, tmp_path, loss):
@@ -292,6 +294,7 @@ def test_vectors_of_texts(config, tmp_path, loss):
     assert logs["loss"] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_scores_of_attention(config, tmp_path):
     """As TinyBERT: mean squares where both tokens are there, by hand."""
@@ -329,6 +332,7 @@ def test_scores_of_attention(config, tmp_path):
     assert logs["loss"] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("missing", [["dog"], []], ids=["fewer", "as many"])
 def test_a_teacher_with_other_ids(missing, config, tmp_path):
@@ -585,6 +589,7 @@ def test_a_layer_map_may_have_spaces():
     assert config.layer_map("hidden") == {1: 3, 2: 6}
 
 
+@pytest.mark.slow
 def test_a_teacher_that_does_not_fit(config, tmp_path):
     classifier = functools.partial(kind_of, "classification", tmp_path)
     kind = classifier(config)

@@ -118,6 +118,7 @@ def test_the_batches_do_not_depend_on_the_chunks(
     np.testing.assert_array_equal(parts.lengths, in_memory.lengths)
 
 
+@pytest.mark.slow
 def test_a_chunk_is_encoded_once_for_each_text_and_setting(
     kind, config, vocab_file, three_rows_a_chunk, tmp_path, monkeypatch
 ):
@@ -142,6 +143,7 @@ def test_a_chunk_is_encoded_once_for_each_text_and_setting(
     assert num_encoded(other, ROWS) == 8
 
 
+@pytest.mark.slow
 def test_rows_are_encoded_again_for_other_steps_with_the_same_pieces(
     config, tmp_path, monkeypatch
 ):

@@ -29,7 +29,13 @@ def _model(name, vocab_file, config, scale=0.3, **spec):
     return model, kind
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(x, marks=[] if x == "classification" else pytest.mark.slow)
+        for x in KINDS
+    ],
+)
 def test_the_attributions_add_up_to_the_change_of_the_score(
     name, vocab_file, config
 ):
@@ -43,6 +49,7 @@ def test_the_attributions_add_up_to_the_change_of_the_score(
     assert total == pytest.approx(difference, abs=0.01 * abs(difference))
 
 
+@pytest.mark.slow
 def test_an_uneven_network_takes_more_steps(
     vocab_file, config, monkeypatch, caplog
 ):
@@ -73,6 +80,7 @@ def test_the_score_is_the_log_odds_of_the_best_label(vocab_file, config):
     assert other.label == "fine" and other.score < explanation.score
 
 
+@pytest.mark.slow
 def test_tokens_are_where_the_text_has_them(vocab_file, config):
     text_fields = ("text", "more")
     model, kind = _model(

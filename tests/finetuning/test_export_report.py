@@ -32,6 +32,7 @@ def _report(version):
     return json.loads(file.read_text()) if file.exists() else None
 
 
+@pytest.mark.slow
 def test_the_report_of_another_format(model, tmp_path):
     version = model.export(
         tmp_path / "lite", ExportConfig("litert"), rows=_ROWS

@@ -86,8 +86,7 @@ KINDS = {
         {},
     ),
 }
-# In CI, one of each: narrow embeddings, rotary and relative positions.
-_QUICK = ("electra", "crf"), ("gte", "regression"), ("mpnet", "multilabel")
+_QUICK = [("mpnet", "multilabel")]
 # Two kinds of each family.
 _PAIRS = [
     (family, [*KINDS][(i + j) % len(KINDS)])

@@ -25,6 +25,7 @@ def _classifier(checkpoint, **options):
     return keras_bert.TextClassifier.from_pretrained(checkpoint, **options)
 
 
+@pytest.mark.slow
 def test_it_learns_what_the_examples_show(checkpoint, tmp_path):
     model = _classifier(checkpoint, pooling="mean")
     config = dataclasses.replace(FEW_SHOT, save_checkpoints_steps=10)
@@ -41,6 +42,7 @@ def test_it_learns_what_the_examples_show(checkpoint, tmp_path):
     assert loaded.predict(TEXTS) == answers
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_config_counts_and_an_argument_counts_more(checkpoint, caplog):
     model = _classifier(checkpoint, pooling="pooled")
@@ -54,6 +56,7 @@ def test_a_config_counts_and_an_argument_counts_more(checkpoint, caplog):
     assert "give pooling='mean'" not in caplog.text  # its pooler is trained
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_new_pooler_is_warned_of(config, tmp_path, caplog):
     config = dataclasses.replace(config, num_hidden_layers=1)

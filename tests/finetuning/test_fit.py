@@ -107,6 +107,7 @@ def test_fit_is_finetune_to_the_last_bit(
         np.testing.assert_array_equal(_weights(model)[path], weight, path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_tagger_learns_from_words_and_is_asked_strings(checkpoint, tmp_path):
     """All kinds are in test_families; this one reads other texts when asked."""
@@ -158,6 +159,7 @@ class Interrupts(LambdaCallback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_ctrl_c_leaves_the_weights_of_the_last_step(checkpoint):
     model = _classifier(checkpoint)
@@ -205,6 +207,7 @@ def test_settings_of_the_network_are_refused(checkpoint):
         model.fit(TEXTS, LABELS)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_an_output_dir_resumes_equal_data_only(checkpoint, tmp_path):
     def fit(labels=LABELS):
@@ -228,6 +231,7 @@ def test_an_output_dir_resumes_equal_data_only(checkpoint, tmp_path):
     assert keras_bert.load_finetuned(tmp_path / "out").training
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_the_metrics_are_those_of_this_run(checkpoint, tmp_path):
     """Not those that another run left there, and a score of 0 counts too."""
@@ -625,6 +629,7 @@ def test_figures_of_training_are_means_over_the_epoch():
     assert history.history["learning_rate"] == [0.1, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_fit_that_a_callback_ended_is_finished(checkpoint, tmp_path):
     """Its result has the weights that the callback restored."""
@@ -654,6 +659,7 @@ def test_a_fit_that_a_callback_ended_is_finished(checkpoint, tmp_path):
         np.testing.assert_array_equal(saved[path], weight, path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("lora_rank", [0, 2])
 def test_the_result_of_mixed_precision_computes_in_float32(

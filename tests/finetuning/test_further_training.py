@@ -33,6 +33,7 @@ def trained(checkpoint, tmp_path):
     return train
 
 
+@pytest.mark.slow
 def test_balanced_weights_are_computed_from_the_new_rows(trained):
     folder = trained("balanced")
     model = keras_bert.load_finetuned(folder)
@@ -49,6 +50,7 @@ def test_balanced_weights_are_computed_from_the_new_rows(trained):
         np.testing.assert_allclose(model.kind.class_weights, expected, 1e-5)
 
 
+@pytest.mark.slow
 def test_weights_by_position_are_not_those_of_other_labels(trained):
     folder, load = trained("1,5"), keras_bert.TextClassifier.from_pretrained
     message = "class_weights='1,5', a number for each of its labels; give"
@@ -58,6 +60,7 @@ def test_weights_by_position_are_not_those_of_other_labels(trained):
         load(folder, class_weights="", **change)
 
 
+@pytest.mark.slow
 def test_a_classifier_that_reads_the_mean_goes_on_with_it(trained, config):
     folder = trained("", pooling="mean")
     for family in ("bert", "roberta"):
@@ -66,6 +69,7 @@ def test_a_classifier_that_reads_the_mean_goes_on_with_it(trained, config):
         assert learned == {"pooling": "mean"}
 
 
+@pytest.mark.slow
 def test_without_a_dev_set_thresholds_are_one_half(checkpoint):
     model = keras_bert.MultiLabelClassifier.from_pretrained(
         checkpoint, labels=["a", "b"], max_seq_length=9

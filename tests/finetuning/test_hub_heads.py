@@ -117,6 +117,7 @@ def test_a_pair(load, name):
     _assert_close(outputs["logits"], expected["pair_logits"])
 
 
+@pytest.mark.slow
 def test_a_reranker(load):
     model, expected = load("reranker")
     pairs = _rows(("query", "document"), expected["pairs"])
@@ -159,6 +160,7 @@ def test_entities(load, grouping):
             assert ours["score"] == pytest.approx(theirs["score"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_span(load):
     model, expected = load("span")
     (*names,) = model.kind.objectives
@@ -185,6 +187,7 @@ def test_a_span(load):
         assert answer["score"] == pytest.approx(best, abs=6e-5)
 
 
+@pytest.mark.slow
 def test_a_task_says_what_a_hub_model_does_not(heads, tmp_path):
     """config.json does not say whether a question may have no answer."""
     rows = [{"id": "1", "question": "who", "context": "the dog", "label": []}]

@@ -131,6 +131,7 @@ def _task(*labels, kind="classification"):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_other_labels_ask_for_a_new_head(saved, config, tmp_path, logged):
     model, folder = saved("classification", LABELS)
@@ -175,6 +176,7 @@ def test_other_labels_ask_for_a_new_head(saved, config, tmp_path, logged):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_fit_learns_other_labels_with_a_new_head(saved):
     expected, folder = saved("classification", LABELS)
@@ -205,6 +207,7 @@ def test_a_file_without_names_of_its_labels(saved, make, config):
     _to_train(kind, config, folder, new_head=True)
 
 
+@pytest.mark.slow
 def test_as_many_labels_of_other_names(saved, make, config, logged):
     expected, folder = saved("classification", ("LABEL_0", "LABEL_1"))
     model = _to_train(make("classification", ("no", "yes")), config, folder)

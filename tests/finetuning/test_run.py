@@ -253,6 +253,7 @@ def test_the_config_may_choose_another_casing(run, checkpoint, tmp_path):
     assert found == dataclasses.replace(settings, do_lower_case=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_second_validation_set_and_named_test_files(
     run, checkpoint, tmp_path
@@ -345,6 +346,7 @@ def test_wrong_input_is_refused(run, config, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_run_may_leave_the_dropout_of_its_checkpoint_out(
     run, checkpoint, tmp_path
@@ -368,6 +370,7 @@ def test_a_run_may_leave_the_dropout_of_its_checkpoint_out(
         np.testing.assert_array_equal(weight, kept[0.0][path])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_starting_over_keeps_the_model_that_the_run_starts_from(
     run, checkpoint, tmp_path
@@ -384,6 +387,7 @@ def test_starting_over_keeps_the_model_that_the_run_starts_from(
     assert (out / "best" / "vocab.txt").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_the_fields_of_a_model_that_is_evaluated(run, checkpoint, tmp_path):
     model = keras_bert.TextClassifier.from_pretrained(

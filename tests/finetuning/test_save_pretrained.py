@@ -140,6 +140,7 @@ def test_each_network(name, odd_config, tokenizer, tmp_path):
         _assert_equal(loaded.model, _weights(model))
 
 
+@pytest.mark.slow
 def test_a_keras_file_as_a_checkpoint(odd_config, vocab_file, tmp_path):
     odd_config = dataclasses.replace(odd_config, directionality="bidi")
     model = models.build_encoder(odd_config)
@@ -260,6 +261,7 @@ def test_a_keras_file_that_is_none_of_ours(config, tmp_path):
         keras_bert.load_checkpoint(encoder, file)
 
 
+@pytest.mark.slow
 def test_the_kind_of_a_network(odd_config, tokenizer, tmp_path, monkeypatch):
     classification = get_kind("classification")
     monkeypatch.setitem(

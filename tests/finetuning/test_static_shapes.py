@@ -79,8 +79,12 @@ def _are_known(spec):
     scope="module",
     params=[
         pytest.param("classification", marks=pytest.mark.slow),
-        *list(_KINDS)[1:],
-        pytest.param("a row for each choice", marks=pytest.mark.slow),
+        "token_classification",
+        "span",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in (*list(_KINDS)[3:], "a row for each choice")
+        ),
     ],
 )
 def epochs(request, config, tmp_path_factory):

@@ -10,6 +10,7 @@ TEXTS = ["a good film", "a bad film"] * 2
 ONE_EPOCH = {"epochs": 1, "batch_size": 4}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_loss_of_the_batch_needs_two_rows(checkpoint, logged):
     model = keras_bert.TextEmbedder.from_pretrained(
@@ -34,6 +35,7 @@ def test_labels_that_are_all_equal_cannot_choose_a_model(checkpoint, logged):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_balanced_weights_follow_from_the_rows_of_each_fit(checkpoint):
     model = keras_bert.TextClassifier.from_pretrained(

@@ -104,6 +104,7 @@ def test_a_killed_run_resumes_from_a_whole_checkpoint(
     assert len(list(remote.glob("tensorboard/*/*tfevents*"))) == 2
 
 
+@pytest.mark.slow
 def test_checkpoints_are_converted(pretrained, remote):
     upload_folder(pretrained, remote / "ours")
     convert_checkpoint(remote / "ours", str(remote / "google"), "google_tf1")
@@ -118,6 +119,7 @@ def test_checkpoints_are_converted(pretrained, remote):
     assert vocab == (pretrained / "vocab.txt").read_bytes()
 
 
+@pytest.mark.slow
 def test_texts_are_embedded(pretrained, remote):
     upload_folder(pretrained, remote / "bert")
     (remote / "in.txt").write_text("\n".join(SENTENCES))

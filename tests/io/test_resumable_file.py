@@ -38,6 +38,7 @@ def test_a_folder_is_refused(tmp_path):
         ResumableFile(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_changes_no_byte(tmp_path):
     """Each run is killed at a later change of a file than the run before."""
     path = tmp_path / "a.gz"

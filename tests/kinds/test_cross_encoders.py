@@ -104,6 +104,7 @@ def test_each_release_says_the_activation(write):
         assert spec.settings.score_activation == activation
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_score_is_a_logit_or_its_sigmoid(ours, write):
     logits = _scores(ours[0])
@@ -119,6 +120,7 @@ def _rank(pairs):
     return pairs[0][0], [document for _, document in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_prompt_comes_before_the_first_text(ours, write, tmp_path):
     prompts = {"prompts": {"q": "a film "}, "default_prompt_name": "q"}
@@ -211,6 +213,7 @@ def test_options_of_pytorch_change_nothing(write):
     assert loaded.kind.spec.settings.max_seq_length == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["identity", "sigmoid", "nli"])
 def test_the_scores_are_those_of_sentence_transformers(name, shared):
     folder = shared / f"golden/retrievers/cross_encoder_{name}"

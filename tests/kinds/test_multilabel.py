@@ -53,6 +53,7 @@ def _outputs(random, num_rows, num_labels=4):
     return {"logits": list(logits), "is_given": list(is_given)}
 
 
+@pytest.mark.slow
 def test_labels_and_weights_of_a_batch(build):
     examples = build().encode(ROWS, labeled=True)
     assert not examples.weights  # in training only
@@ -193,6 +194,7 @@ def test_the_loss_of_a_label_is_binary_cross_entropy(build):
     np.testing.assert_allclose(losses, -np.log([[0.2, 0.3, 0.5]]), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_tuned_thresholds_are_saved(build, model, config, tmp_path):
     kind = build(text_fields=("left", "right"))

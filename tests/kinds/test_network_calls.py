@@ -76,6 +76,7 @@ def test_short_windows_are_not_padded_to_a_long_one(model):
         assert not np.any(outputs[i, 5:]) or lengths[i] > 5
 
 
+@pytest.mark.slow
 def test_the_same_in_a_saved_model(model, features, monkeypatch, tmp_path):
     expected = call_in_pieces(model, features)
     monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 18)

@@ -111,6 +111,7 @@ def vectors(checkpoint, weights):
     return vectors
 
 
+@pytest.mark.slow
 def test_answers_equal_sentence_transformers(shared):
     folder = shared / "golden" / "hub_heads" / "embedder_prompts_dense"
     expected = json.loads((folder / "expected.json").read_text())
@@ -121,6 +122,7 @@ def test_answers_equal_sentence_transformers(shared):
         np.testing.assert_allclose(found, expected[name], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_prompt_stands_before_each_text(embedder, vectors):
     for name in (None, *PROMPTS):
         prompt = PROMPTS[name or "document"]
@@ -199,6 +201,7 @@ def test_a_loaded_model_answers_with_the_default_prompt(finetuned, embedder):
     assert answer["similarity"] == pytest.approx(first @ second, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_there_is_a_signature_for_each_prompt(finetuned, embedder):
     signatures = finetuned.kind.signatures(finetuned.model)

@@ -53,16 +53,11 @@ _NUM_TOKENS = {
 }
 
 
-# Multilabel and regression are encoded and served as a classification, and
-# tests of these two kinds serve one too.
-_SLOW = {"multilabel", "multiple_choice", "regression"}
-
-
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=[pytest.mark.slow] if name in _SLOW else [])
-        for name in _KINDS
+        pytest.param(x, marks=[] if x == "classification" else pytest.mark.slow)
+        for x in _KINDS
     ],
 )
 def exported(request, config, tmp_path_factory):

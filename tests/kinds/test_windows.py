@@ -127,6 +127,7 @@ def test_a_text_gets_the_pooled_outputs_of_its_windows(
         np.testing.assert_allclose(output, expected, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_one_window_trains_as_without_windows(config, build):
     """The same loss and the same gradients, also with dropout."""
     rows = [rows_of(build())[i] for i in (1, 2, 4)]
@@ -149,6 +150,7 @@ def test_one_window_trains_as_without_windows(config, build):
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_an_empty_window_has_no_gradient(config, build):
     """A batch and its texts one by one: the same gradients."""
     for pooling in POOL:

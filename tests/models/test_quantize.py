@@ -72,6 +72,7 @@ def test_int8_is_close_and_saved(config, tmp_path, name):
         np.testing.assert_array_equal(loaded[output], values)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
 def test_our_losses_are_saved_with_a_compiled_model(config, tmp_path):
     model = build_classifier(config, num_labels=3)

@@ -20,6 +20,7 @@ def _sorted_answers(files):
     return sorted(answers, key=lambda x: (x.get("text", ""), x.get("line", 0)))
 
 
+@pytest.mark.slow
 def test_the_same_answers_as_the_local_run(served, tmp_path):
     pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
     words = "the a quick brown fox over lazy dog film good bad movie".split()

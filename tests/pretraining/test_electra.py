@@ -174,6 +174,7 @@ def run_of_6(records, tmp_path_factory):
     return folder / "out", *results
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_bit_for_bit(run_of_6, records, vocab_file, tmp_path):
     """It draws tokens in training and, between intervals, in evaluation."""
     output_dir, figures, whole, rows = run_of_6

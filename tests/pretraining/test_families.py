@@ -82,6 +82,7 @@ def test_it_goes_on_and_resumes(family, tmp_path):
     assert len(filler.fill(f"the {mask} is a {mask} .")) == 2
 
 
+@pytest.mark.slow
 def test_records_of_other_steps_with_the_same_pieces_are_not_mixed(tmp_path):
     folder = write_family(tmp_path / "base", "roberta", build=_build)
     file = folder / "tokenizer.json"

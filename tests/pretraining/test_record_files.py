@@ -77,6 +77,7 @@ def test_a_read_only_folder_needs_no_index(files, tmp_path, monkeypatch):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_records_are_read_from_a_store(files, remote):
     for file in files:
         (remote / Path(file).name).write_bytes(Path(file).read_bytes())

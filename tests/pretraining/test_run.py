@@ -123,6 +123,7 @@ def test_the_tokenizer_of_the_records_is_kept(
         assert (is_warned in caplog.text) == bool(given)
 
 
+@pytest.mark.slow
 def test_init_checkpoint_gives_the_initial_weights_and_the_vocabulary(
     shallow, records, tmp_path, vocab_file
 ):
@@ -282,6 +283,7 @@ def test_held_out_records_that_are_cut_off_are_named(
     assert not (tmp_path / "out" / "eval_results.json").exists()
 
 
+@pytest.mark.slow
 def test_without_next_sentence(shallow, records, vocab_file, tmp_path):
     figures = pretrain(
         shallow,

@@ -82,7 +82,11 @@ def _batches_of_worker(records, worker, num_workers, num_devices):
 
 @pytest.mark.parametrize(
     ("place", "num_workers", "num_devices"),
-    [("disk", 64, 1), ("disk", 8, 8), ("store", 8, 8)],
+    [
+        pytest.param("disk", 64, 1, marks=pytest.mark.slow),
+        ("disk", 8, 8),
+        ("store", 8, 8),
+    ],
 )
 def test_each_worker_reads_its_rows_and_no_other_byte(
     sizes_read, tmp_path, place, num_workers, num_devices

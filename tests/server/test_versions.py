@@ -298,6 +298,7 @@ def requests(caplog):
     return requests
 
 
+@pytest.mark.slow
 def test_a_model_on_a_store(remote, first, second, requests, caplog, tmp_path):
     loaded = []
 

@@ -166,6 +166,7 @@ def test_every_text_needs_seeds(tokenizer, batch):
     np.testing.assert_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_same_masks_in_graphs(tokenizer, batch, tmp_path):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
     seeds = _seeds(9, 8)

@@ -110,6 +110,7 @@ def test_every_id_and_offset(golden, name, tokenizer, step):
     assert offsets == [row[f"{name}_offsets"][1:-1] for row in rows]
 
 
+@pytest.mark.slow
 def test_the_batch_does_not_matter(golden, tokenizer):
     texts = [row["text"] for row in golden[1][::1499]] + ["", ""]
     together = tokenizer(tf.constant(texts)).to_list()
@@ -131,6 +132,7 @@ def test_odd_texts_and_bytes(tokenizer):
             assert in_bytes == text.decode(errors="ignore")[first:last]
 
 
+@pytest.mark.slow
 @_ONE_IS_QUICK
 @pytest.mark.usefixtures("eagerly")
 def test_features_equal_those_without_tensorflow(golden, tokenizer):
@@ -162,6 +164,7 @@ def test_added_and_special_tokens_without_tensorflow(golden, tmp_path, folder):
     assert library([f"the cov-19 {special} cov-19"]) == ids
 
 
+@pytest.mark.slow
 @_ONE_IS_QUICK
 def test_a_copy_and_a_folder(tokenizer, tmp_path):
     texts = ["Don't  say <mask> to café", "two\tNUL\0"]
@@ -366,6 +369,7 @@ def test_the_files_that_a_tokenizer_json_was_made_of(
     assert ids == [row[name][1:-1] for row in rows]
 
 
+@pytest.mark.slow
 def test_white_space_at_the_end_with_a_sentencepiece_file(golden, tmp_path):
     """The ids are those of transformers 4 and 5 and of SentencePiece."""
     file = golden[0] / "xlm_roberta/sentencepiece.bpe.model"
@@ -379,6 +383,7 @@ def test_white_space_at_the_end_with_a_sentencepiece_file(golden, tmp_path):
     assert library(texts) == tokenizer(texts).to_list()
 
 
+@pytest.mark.slow
 def test_the_end_is_stripped_as_transformers_4_writes_it(golden, tmp_path):
     folder = golden[0] / "xlm_roberta"
     values = json.loads((folder / "tokenizer.json").read_text())
@@ -472,6 +477,7 @@ def test_word_pieces():
     assert WordPiece(pieces, 0, 4)(words).ids.to_list() == expected
 
 
+@pytest.mark.slow
 def test_the_last_rank_of_a_merge_counts(small_roberta, tmp_path):
     values = copy.deepcopy(small_roberta)
     merges = [["a", "b"], ["b", "c"], ["a", "b"]]

@@ -101,6 +101,7 @@ def test_no_text_makes_no_row(preprocessor):
     assert preprocessor([])["input_ids"].shape == (0, 0)
 
 
+@pytest.mark.slow
 def test_lists_of_texts_share_a_graph(preprocessor):
     for texts in (["a"], ["a", "dog"]):  # graphs of one size and of any
         preprocessor(texts)
@@ -162,6 +163,7 @@ def test_columns_that_are_not_pairs_are_refused(
         preprocessor(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_datasets_of_pairs(preprocessor):
     """With labels as in keras-hub's examples: ((first, second), label)."""

@@ -93,6 +93,7 @@ def train_until_sigterm(monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_sigterm_saves_the_step_and_exits(
     uninterrupted, tmp_path, train_until_sigterm, caplog
 ):
@@ -112,6 +113,7 @@ def _assert_same_history(output_dir, expected_dir):
         assert [r[name] for r in rows] == [r[name] for r in expected], name
 
 
+@pytest.mark.slow
 def test_intervals_end_where_they_would_have_without_sigterm(
     uninterrupted, tmp_path, train_until_sigterm
 ):
@@ -170,6 +172,7 @@ def test_sigterm_in_the_first_evaluation_ends_it(tmp_path, logged):
     assert not (tmp_path / "checkpoints").exists()
 
 
+@pytest.mark.slow
 def test_a_kill_in_an_evaluation_loses_no_step(
     uninterrupted, tmp_path, monkeypatch
 ):
@@ -195,6 +198,7 @@ def test_a_kill_in_an_evaluation_loses_no_step(
     _assert_same_history(tmp_path / "killed", folder)
 
 
+@pytest.mark.slow
 def test_only_whole_checkpoints_are_used_and_removed(tmp_path):
     """A copy under another name is kept."""
     train_small(tmp_path, 2)

@@ -98,6 +98,7 @@ def test_the_sum_over_replicas_is_clipped(mirrored, name):
     )
 
 
+@pytest.mark.slow
 @slow_but_adam
 def test_with_a_scaled_loss(mirrored, name):
     def optimizer():
@@ -110,6 +111,7 @@ def test_with_a_scaled_loss(mirrored, name):
     assert one.optimizer.iterations.numpy() == 4
 
 
+@pytest.mark.slow
 def test_an_overflow_in_any_replica_skips_the_step(mirrored):
     """Keras looks at the first replica only, which has rows 0 to 5."""
     overflowing = X.copy()

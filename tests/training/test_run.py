@@ -208,6 +208,7 @@ def test_the_step_is_traced_once(seven):
     assert len(seven.traced) == 1
 
 
+@pytest.mark.slow
 def test_a_run_leaves_no_graph_and_so_no_weights_behind(tmp_path):
     def build_model():
         inputs = keras.Input((5,), name="x")

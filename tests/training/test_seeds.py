@@ -121,6 +121,7 @@ def test_a_run_leaves_the_random_states_alone(tmp_path):
     assert draws[0] == draws[1]
 
 
+@pytest.mark.slow
 def test_two_runs_in_threads_equal_one_alone(tmp_path):
     def train(name):
         return train_small(tmp_path / name, 2)[0].get_weights()

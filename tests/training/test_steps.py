@@ -35,6 +35,7 @@ def _assert_equal(run, plain):
         )
 
 
+@pytest.mark.slow
 def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
     """The weights are uneven over the rows, as in a real batch."""
     figures, _ = plain

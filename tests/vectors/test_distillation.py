@@ -43,6 +43,7 @@ def input_file(tmp_path, monkeypatch):
     return str(tmp_path / "texts.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_the_vectors_come_nearer(
     embedder, student, input_file, tmp_path, monkeypatch

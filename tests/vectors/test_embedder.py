@@ -112,6 +112,7 @@ def test_a_fingerprint_tells_models_apart(checkpoint, embedder, config):
     assert len(found) == 5
 
 
+@pytest.mark.slow
 def test_a_fingerprint_tells_tokenizers_apart(tmp_path):
     folder = write_family(tmp_path / "model", "roberta")
     (folder / "checksums.json").unlink(missing_ok=True)

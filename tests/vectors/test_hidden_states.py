@@ -46,6 +46,7 @@ def _expected(checkpoint, config, ids):
     )
 
 
+@pytest.mark.slow
 def test_json_lines_have_googles_format(
     embedder, checkpoint, config, texts, tmp_path, caplog, monkeypatch
 ):

@@ -19,7 +19,10 @@ from keras_bert.text.joined_pieces import join_words
 from keras_bert.text.tokenizer_json import tokenizer_json
 
 
-@pytest.fixture(scope="module", params=["roberta", "xlm_roberta"])
+@pytest.fixture(
+    scope="module",
+    params=["roberta", pytest.param("xlm_roberta", marks=pytest.mark.slow)],
+)
 def pretrained(request, config, shared, tmp_path_factory):
     """A checkpoint's folder and its tokenizer."""
     source = shared / "golden/other_tokenizers" / request.param
@@ -37,6 +40,7 @@ def _pieces(tokenizer, text):
     return [tokenizer.vocab[i] for i in tokenizer([text]).to_list()[0]]
 
 
+@pytest.mark.slow
 def test_reviews_become_shorter(pretrained, reviews, tmp_path):
     folder, old = pretrained
     reviews = reviews[:2000]

@@ -146,6 +146,7 @@ def test_the_most_frequent_pieces_are_kept_up_to_a_size(pretrained, tmp_path):
         vocab(10)
 
 
+@pytest.mark.slow
 def test_korean_text_keeps_its_pieces(config, tmp_path, shared, reviews):
     """The released multilingual vocabulary, on a network of little width."""
     folder = tmp_path / "multilingual"

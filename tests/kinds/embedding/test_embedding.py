@@ -141,6 +141,7 @@ def test_the_served_model_answers_as_predict_does(build, config, tmp_path):
     np.testing.assert_allclose(outputs["embedding"], vectors, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_scored_pairs_are_judged_by_the_order_of_their_cosines(build, config):
     kind = build(loss="cosent", metrics=("spearman", "pearson"))
@@ -261,6 +262,7 @@ def test_wrong_settings_are_refused(build, config, settings, message):
         build(**settings).build_model(config)
 
 
+@pytest.mark.slow
 def test_a_pre_trained_encoder_is_evaluated_as_it_is(config, tmp_path):
     # It has no pooler.
     checkpoint = tmp_path / "pretrained"

@@ -81,6 +81,7 @@ def _windows(kind, text):
     return [[2, *ids[start : start + 6], 3] for start in starts]
 
 
+@pytest.mark.slow
 def test_the_windows_of_all_texts_follow_each_other(build):
     kind = build()
     examples = kind.encode(ROWS, labeled=True)
@@ -146,6 +147,7 @@ def test_a_vector_is_pooled_from_those_of_the_windows(
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_texts_of_one_window_get_the_same_vectors_as_without(config, build):
     rows = [ROWS[2], {"anchor": SHORT, "positive": "not very good"}]
     vectors, losses = {}, {}
@@ -290,6 +292,7 @@ def test_batches(build):
         assert labels["embeddings"].shape == (8, 2)
 
 
+@pytest.mark.slow
 def test_examples_in_files(build, tmp_path, monkeypatch):
     monkeypatch.setattr(fields, "_ROWS_PER_CHUNK", 2)
     kind = build(loss="triplet")

@@ -302,6 +302,7 @@ def test_a_pooling_without_the_prompt_is_refused(new, pooling):
         load_embedder(new, prompts={"q": "the "})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_the_dot_product_is_the_similarity_if_the_model_says_so(
     new, checkpoint

@@ -33,6 +33,7 @@ def _lists(windows):
     return [*dense, *(x.to_list() for x in ragged)]
 
 
+@pytest.mark.slow
 def test_a_token_does_not_begin_with_a_space(tmp_path):
     """Those of ModernBERT do in its tokenizer; their words are their own."""
     folder = write_family(tmp_path / "x", "modernbert", num_hidden_layers=1)

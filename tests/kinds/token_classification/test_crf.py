@@ -187,6 +187,7 @@ def test_other_libraries_have_no_place_for_the_transitions(
     assert not model.kind.spec.settings.crf
 
 
+@pytest.mark.slow
 def test_it_learns(config, tmp_path):
     """A tag follows from the tag before it; only the first word tells more."""
     checkpoint = write_checkpoint(tmp_path / "pretrained", config)

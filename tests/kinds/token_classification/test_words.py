@@ -64,6 +64,7 @@ def test_words_of_tokenizers_that_mark_spaces(shared, name):
     assert in_text.begins_word.values.numpy().sum() == len(in_words)
 
 
+@pytest.mark.slow
 def test_a_piece_of_mpnet_with_the_mark_for_the_inside_begins_no_word(shared):
     tokenizer = load_tokenizer(shared / "golden/other_tokenizers/mpnet")
     text = "Unbelievable Wojciechowski (plays)"
@@ -116,6 +117,7 @@ def test_each_word_is_read_in_the_window_with_the_most_around_it(
             assert around[window] == max(around)
 
 
+@pytest.mark.slow
 def test_the_same_in_a_graph(tokenizer):
     words = tf.ragged.constant([["the", "unaffable"] * 9, ["dog"]])
 

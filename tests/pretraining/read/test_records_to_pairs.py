@@ -240,6 +240,7 @@ def _batches(files, drawer, count=None, **kwargs):
     ]
 
 
+@pytest.mark.slow
 def test_each_epoch_draws_other_pairs_and_masks(files, tokenizer):
     names, static, num_records = files
     drawer = _drawer(tokenizer, do_whole_word_mask=True)

@@ -140,6 +140,7 @@ def _deviations(found, allowed=0.0):
 _MOST = 4.5
 
 
+@pytest.mark.slow
 def test_pairs_are_distributed_as_googles(shared, tmp_path):
     deviations = _deviations(_ours(shared, tmp_path, dynamic_masking=False))
     assert max(deviations.values()) < _MOST, deviations

@@ -176,6 +176,7 @@ def test_the_number_of_workers_changes_no_byte(
     assert _contents(tmp_path) == _contents(written[0])
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_bytes(
     tokenizer, lines, written, tmp_path, monkeypatch
 ):
