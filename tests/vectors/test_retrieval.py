@@ -39,6 +39,7 @@ def collection(tmp_path):
     ]
     documents[20] |= {"_id": "q3", "title": "", "text": queries[3]["text"]}
     del documents[21]["title"]
+    documents[22]["title"] = None
     lines = ["query-id\tcorpus-id\tscore"]
     for query in queries[:-1]:
         judged = rng.sample(documents, 23)
@@ -57,7 +58,7 @@ def small_chunks(monkeypatch):
 
 
 def _expected_run(embedder, documents, queries, top_k, ignore):
-    texts = [f"{x.get('title', '')} {x['text']}".strip() for x in documents]
+    texts = [f"{x.get('title') or ''} {x['text']}".strip() for x in documents]
     scores = (
         embedder.embed([x["text"] for x in queries]) @ embedder.embed(texts).T
     )
@@ -127,7 +128,7 @@ def test_prompts_stand_before_queries_and_documents(
     for file, prompt in (("queries.jsonl", query), ("corpus.jsonl", document)):
         rows = map(json.loads, (folder / file).read_text().splitlines())
         texts = {
-            row["_id"]: f"{prompt}{row.get('title', '')} {row['text']}"
+            row["_id"]: f"{prompt}{row.get('title') or ''} {row['text']}"
             for row in rows
         }
         rows = [{"_id": id_, "text": text} for id_, text in texts.items()]
@@ -258,6 +259,11 @@ def test_a_missing_file_is_named(embedder, collection, tmp_path, file):
         ("qrels/test.tsv", "q1\td\t0\nq1\td\t2", "'d' for .* 'q1' twice, wi"),
         ("corpus.jsonl", '{"_id": "d1", "text": "a"}', "has the id 'd1', wh"),
         ("queries.jsonl", '{"_id": "q1", "text": "a"}', "has the id 'q1', wh"),
+        (
+            "corpus.jsonl",
+            '{"_id": "x", "title": ["a"], "text": "b"}',
+            r"The title of document 'x' is \['a'\]; give a string",
+        ),
         ("corpus.jsonl", '{"_id": "x"}', "text of document 138 of .* missing"),
         ("queries.jsonl", '{"text": "a"}', "The _id of query 8 of .* is miss"),
     ],
