@@ -18,7 +18,10 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 setup: .venv/installed-for-tests
 
 # Python compiles a module when a program first imports it. pip would compile all
-# modules, which takes as long as the installation.
+# modules, which takes as long as the installation. If Python may not store what it
+# compiles, each process of the tests and of the demo compiles TensorFlow again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .venv/installed: setup.py
 	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or sys.exit("keras_bert needs Python 3.11, 3.12 or 3.13; for example, run make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
