@@ -1,7 +1,7 @@
 """The families of encoders, and how each differs from BERT.
 
 A family is a row of `FAMILIES`. The same code builds the networks of all
-families. The names of their weights are in `keras_bert/checkpoints/families`.
+families. The names of their weights are in `checkpoints/family_tables.py`.
 """
 
 import dataclasses

@@ -1,36 +1,15 @@
 """Tensors keyed by a family's transformers names <-> keyed by BERT's names."""
 
 from collections.abc import Collection
-from types import ModuleType
 
 import numpy as np
 from absl import logging
 
-from keras_bert.checkpoints.families import (
-    bert,
-    distilbert,
-    electra,
-    gte,
-    modernbert,
-    mpnet,
-    nomic_bert,
-    roberta,
-)
+from keras_bert.checkpoints.family_tables import TABLES
 from keras_bert.checkpoints.names import Arrays, StoredArray, without_number
 from keras_bert.errors import InputError
 from keras_bert.families import FAMILIES
 
-_TABLES: dict[str, ModuleType] = {
-    "bert": bert,
-    "distilbert": distilbert,
-    "electra": electra,
-    "gte": gte,
-    "modernbert": modernbert,
-    "mpnet": mpnet,
-    "nomic_bert": nomic_bert,
-    "roberta": roberta,
-    "xlm-roberta": roberta,
-}
 _HEADS = {"MaskedLM", "SequenceClassification", "TokenClassification"}
 _MORE_HEADS = {"MultipleChoice", "QuestionAnswering"}
 _OF_ENCODER = ("embeddings", "encoder.", "final_norm.", "pooler.")
@@ -42,10 +21,8 @@ def without_prefix(name: str, family: str) -> str:
     Any other prefix stays, because it shows that the file belongs to another
     family.
     """
-    table = _TABLES[family]
-    for prefix in (table.PREFIX, getattr(table, "FORMER_PREFIX", "")):
-        name = name.removeprefix(prefix)
-    return name
+    table = TABLES[family]
+    return name.removeprefix(table.prefix).removeprefix(table.former_prefix)
 
 
 def to_bert_names(
@@ -64,8 +41,8 @@ def to_bert_names(
     if not any(heads):
         is_lm = "decoder.bias" in stored
         heads = ["MaskedLM" if is_lm else "SequenceClassification"]
-    of_head = _TABLES[family].HEADS.get(heads[0], {})
-    table = _TABLES[family].NAMES | of_head
+    of_head = TABLES[family].heads.get(heads[0], {})
+    table = {**TABLES[family].names, **of_head}
     unused = [name for name in stored if name.startswith("pooler.")]
     made = {of_head.get(name.rpartition(".")[0]) for name in stored}
     if unused and "pooler.dense" in made:
@@ -106,11 +83,11 @@ def from_bert_names(
     the family, such as "RobertaForMaskedLM". Raises InputError if transformers
     has no such class for the family.
     """
-    head, table = architecture.partition("For")[2], _TABLES[family]
+    head, table = architecture.partition("For")[2], TABLES[family]
     _check_has_class(family, head)
-    of_head = table.HEADS.get(head, {})
+    of_head = table.heads.get(head, {})
     places: dict[str, tuple[str, int]] = {}
-    for theirs, ours in (of_head | table.NAMES).items():
+    for theirs, ours in {**of_head, **table.names}.items():
         for i, part in enumerate((ours,) if isinstance(ours, str) else ours):
             places.setdefault(part, (theirs, i))
     parts: dict[str, dict[int, StoredArray]] = {}
@@ -121,7 +98,7 @@ def from_bert_names(
         key = module if end else general
         new, i = places.get(key, (key, 0))
         if head and name.startswith(_OF_ENCODER) and new not in of_head:
-            new = table.PREFIX + new
+            new = table.prefix + new
         new = (new + end).replace("{i}", number)
         parts.setdefault(new, {})[i] = array
     joined = {name: _joined(found) for name, found in parts.items()}
