@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import json
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -125,23 +125,17 @@ class TokenizerJson:
 
         Raises InputError if pieces depend on each other, as in BPE.
         """
-        model, ids = dict(self.model), _ids_of(vocab)
-        if model["type"] == "BPE":
+        if self.model["type"] == "BPE":
             raise InputError(
                 f"{self.file} has a BPE model, whose pieces are built from "
                 "each other, so none can be removed; give a tokenizer with "
                 "another model."
             )
-        if model["type"] == "Unigram":
-            scores = dict(model["vocab"])
-            unknown = model["vocab"][model["unk_id"]][0]
-            model["vocab"] = [[x, scores[x]] for x in vocab[:num_pieces]]
-            model["unk_id"] = ids[unknown]
-        else:
-            model["vocab"] = _ids_of(vocab[:num_pieces])
+        ids = _ids_of(vocab)
         added = [
             x | {"id": ids[x["content"]]} for x in self.values["added_tokens"]
         ]
+        model = _with_pieces(self.model, vocab[:num_pieces])
         values: dict[str, Any] = {"model": model, "added_tokens": added}
         if ends := self.read_post_processor():
             processor = self.values["post_processor"]
@@ -314,16 +308,9 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
     # next one. So any gap between the ids of `added` belongs to the model.
     size = max(i for x, i in ids.items() if x not in in_text) + 1
     vocab = tokenizer.vocab[: max(size, len(tokenizer.pieces))]
-    if tokenizer.json and tokenizer.json.model["type"] == "BPE":
-        values["model"] = tokenizer.json.model | {"vocab": _ids_of(vocab)}
-    elif tokenizer.json and not tokenizer.json.is_of_bert:
-        scores = dict(tokenizer.json.model["vocab"])
-        # A Unigram model would find special tokens in a text. No word contains
-        # a space, so a piece with a space is not found.
+    if not tokenizer.has_word_pieces:
         hidden = {*special} - in_text
-        names = [f"{x} " if x in hidden else x for x in vocab]
-        pairs = zip(names, (scores.get(x, 0.0) for x in vocab), strict=True)
-        values["model"] = tokenizer.json.model | {"vocab": [*pairs]}
+        values["model"] = _with_pieces(tokenizer.json.model, vocab, hidden)
     else:
         # The settings of MPNet may differ from its tokenizer.json.
         segment, number = settings.second_segment, settings.pair_separators
@@ -355,6 +342,24 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         }
     # Compact JSON has a third of the size of indented ASCII.
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _with_pieces(
+    model: dict[str, Any], pieces: Sequence[str], hidden: Collection[str] = ()
+) -> dict[str, Any]:
+    """Returns a model with other pieces, in the order of their ids.
+
+    The pieces in `hidden` are not found in texts.
+    """
+    if model["type"] != "Unigram":
+        # Other models find no special tokens in a text.
+        return model | {"vocab": _ids_of(pieces)}
+    scores = dict(model["vocab"])
+    unknown, _ = model["vocab"][model["unk_id"]]
+    # No word contains a space, so a piece with a space is not found.
+    names = [f"{x} " if x in hidden else x for x in pieces]
+    pairs = zip(names, (scores.get(x, 0.0) for x in pieces), strict=True)
+    return model | {"unk_id": pieces.index(unknown), "vocab": [*pairs]}
 
 
 def _ids_of(vocab: Sequence[str]) -> dict[str, int]:

@@ -183,10 +183,16 @@ class TokenizerBase:
         return len(self.vocab)
 
     @property
+    def has_word_pieces(self) -> bool:
+        """Whether ## marks the pieces that continue a word."""
+        return self.json is None or self.json.is_of_bert
+
+    @property
     def continues_word(self) -> list[bool]:
         """For each id, whether its piece continues a word."""
-        if self.json is None or self.json.is_of_bert:
+        if self.has_word_pieces:
             return [piece.startswith("##") for piece in self.vocab]
+        assert self.json is not None
         mark = "\u2581" if self.json.model["type"] == "Unigram" else "\u0120"
         added = {x.content for x in self.json.added_tokens}
         return [not x.startswith(mark) and x not in added for x in self.vocab]

@@ -119,8 +119,8 @@ def extend_vocab(
         raise InputError(
             f"{what} given; give a text to learn from, or words to add."
         )
-    is_of_words = not tokenizer.json or tokenizer.json.is_of_bert
-    extend = _extend_word_pieces if is_of_words else _extend_json
+    has_word_pieces = tokenizer.has_word_pieces
+    extend = _extend_word_pieces if has_word_pieces else _extend_json
     new_tokenizer, sources = extend(tokenizer, lines, words, config)
     new = new_tokenizer.vocab[len(vocab) :]
     if not new:

@@ -204,7 +204,7 @@ def _locate_tokens(
     next_space = tf.searchsorted(spaces, starts)
     word_ends = tf.gather(spaces, next_space)
     word_starts = tf.gather(spaces, next_space - 1) + 1
-    if tokenizer.json and not tokenizer.json.is_of_bert:
+    if not tokenizer.has_word_pieces:
         # The rule of google-research/bert applies only to its own cleaning.
         word_starts, word_ends = starts, ends
     text_drifts = tf.gather(drifts, text_starts)

@@ -118,7 +118,7 @@ class Tokens:
         """Returns the tokens of strings [B], and where their words begin."""
         tokenizer = word_starts.tokenizer
         tokens = tokenizer.tokenize_with_offsets(texts)
-        if tokenizer.json and not tokenizer.json.is_of_bert:
+        if not tokenizer.has_word_pieces:
             tokens = _without_spaces(tokens, texts)
         begins_word = word_starts.in_texts(tokens)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
