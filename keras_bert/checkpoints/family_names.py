@@ -10,8 +10,6 @@ from keras_bert.checkpoints.names import Arrays, StoredArray, without_number
 from keras_bert.errors import InputError
 from keras_bert.families import FAMILIES
 
-_HEADS = {"MaskedLM", "SequenceClassification", "TokenClassification"}
-_MORE_HEADS = {"MultipleChoice", "QuestionAnswering"}
 _OF_ENCODER = ("embeddings", "encoder.", "final_norm.", "pooler.")
 
 
@@ -84,7 +82,11 @@ def from_bert_names(
     has no such class for the family.
     """
     head, table = architecture.partition("For")[2], TABLES[family]
-    _check_has_class(family, head)
+    if family != "bert" and head and head not in table.classes:
+        raise InputError(
+            f"transformers has no class for {head} in the family {family}; "
+            "choose another format."
+        )
     of_head = table.heads.get(head, {})
     places: dict[str, tuple[str, int]] = {}
     for theirs, ours in {**of_head, **table.names}.items():
@@ -104,17 +106,6 @@ def from_bert_names(
     joined = {name: _joined(found) for name, found in parts.items()}
     begin = FAMILIES[family].class_name
     return joined, begin + architecture.removeprefix("Bert")
-
-
-def _check_has_class(family: str, head: str) -> None:
-    known = _HEADS | (set() if family in ("gte", "nomic_bert") else _MORE_HEADS)
-    if family == "electra":
-        known |= {"PreTraining"}
-    if family != "bert" and head and head not in known:
-        raise InputError(
-            f"transformers has no class for {head} in the family {family}; "
-            "choose another format."
-        )
 
 
 def _part_of(array: StoredArray, part: int, count: int) -> StoredArray:

@@ -3,12 +3,14 @@
 A module that is in no table has BERT's name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 # A tuple of BERT names means that the module's matrix holds the matrices of
 # several BERT modules, one below the other.
 Names = Mapping[str, str | tuple[str, ...]]
+_FEW_CLASSES = {"MaskedLM", "SequenceClassification", "TokenClassification"}
+_CLASSES = {*_FEW_CLASSES, "MultipleChoice", "QuestionAnswering"}
 
 
 class FamilyNames(NamedTuple):
@@ -19,12 +21,15 @@ class FamilyNames(NamedTuple):
         names: The names in all models of the family.
         heads: The names in models with a head, keyed by what follows "For" in
             the name of the model's class.
+        classes: What follows "For" in the names of the classes that
+            transformers has for the family. For BERT, all heads have a class.
         former_prefix: The `prefix` in the family's first release.
     """
 
     prefix: str
     names: Names = {}
     heads: Mapping[str, Names] = {}
+    classes: Collection[str] = _CLASSES
     former_prefix: str = ""
 
 
@@ -87,6 +92,7 @@ _ELECTRA = FamilyNames(
         **_ROBERTA.heads,
         "MultipleChoice": {"sequence_summary.summary": "pooler.dense"},
     },
+    classes={*_CLASSES, "PreTraining"},
 )
 _MPNET = _ROBERTA._replace(
     prefix="mpnet.",
@@ -125,6 +131,7 @@ _NOMIC = FamilyNames(
         "cls.predictions.transform.layer_norm": _TRANSFORM_NORM,
         **_NEW_LAYER,
     },
+    classes=_FEW_CLASSES,
     former_prefix="bert.",
 )
 _GTE = FamilyNames(
@@ -143,6 +150,7 @@ _GTE = FamilyNames(
         "lm_head.decoder": _DECODER,
         **_NEW_LAYER,
     },
+    classes=_FEW_CLASSES,
     former_prefix="new.",
 )
 _OF_TEXTS = {"head.dense": "pooler.dense", "head.norm": "pooler.LayerNorm"}
