@@ -165,8 +165,7 @@ def tokenizer_values(checkpoint: AnyCheckpoint) -> dict[str, Any]:
     if in_name := _CASE_IN_NAME.search("/".join(parts[-2:])):
         told.setdefault("do_lower_case", in_name[1] is not None)
     # sentence-transformers can lower-case a text before it is tokenized.
-    file = transformer_file(checkpoint.folder)
-    beside = read_json(file, is_needed=False)
+    beside = read_json(transformer_file(checkpoint.folder), is_needed=False)
     if beside.get("do_lower_case", False):
         if told.get("strip_accents") is None:
             told["strip_accents"] = told.get("do_lower_case", True)

@@ -202,44 +202,17 @@ def _token_ids(tokenizer: TokenizerBase, config: BertConfig) -> dict[str, int]:
 def _tokenizer_files(
     tokenizer: TokenizerBase, vocab_file: Path, length: int, to: str
 ) -> dict[str, str]:
-    settings = tokenizer.settings
     if to in ("huggingface", "sentence_transformers"):
         texts = hub_files(tokenizer, length)
     else:
         texts = tokenizer.sidecars(length)
     if to == "google_tf1":
-        if tokenizer.json:
-            raise InputError(
-                f"google-research/bert cannot read {vocab_file}, which has no "
-                "WordPiece vocabulary; convert to another format."
-            )
-        if settings.added_tokens:
-            logging.warning(
-                "google-research/bert does not recognize the tokenizer's "
-                "added tokens, such as %s.",
-                settings.added_tokens[0].content,
-            )
-        _warn_of_lost_tokenization(settings)
+        _check_google_splits(tokenizer, vocab_file)
         texts["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
     # A vocab.txt stays as it is, byte for byte.
     if vocab_file.suffix == ".txt" and tokenizer.vocab == tokenizer.pieces:
         texts["vocab.txt"] = vocab_file.read_bytes().decode()
     return texts
-
-
-def _warn_of_lost_tokenization(settings: TokenizerSettings) -> None:
-    """Logs how google-research/bert will split texts differently."""
-    if not settings.do_lower_case:
-        logging.warning(
-            "The model is cased; pass --do_lower_case=false to "
-            "google-research/bert."
-        )
-    _warn_of_ignored(
-        settings,
-        TokenizerSettings(do_lower_case=settings.do_lower_case),
-        "strips_accents tokenize_chinese_chars truncation_side special_tokens",
-        "of the tokenizer, so it will make other ids from some texts",
-    )
 
 
 def _task_beside(
@@ -284,6 +257,36 @@ def _warn_of_lost_settings(
             if issubclass(kind, Embedding)
             else "keep a copy in our format, keras",
         )
+
+
+def _check_google_splits(tokenizer: TokenizerBase, vocab_file: Path) -> None:
+    """Warns about texts that google-research/bert will split differently.
+
+    Raises InputError if google-research/bert cannot read the vocabulary.
+    """
+    settings = tokenizer.settings
+    if tokenizer.json:
+        raise InputError(
+            f"google-research/bert cannot read {vocab_file}, which has no "
+            "WordPiece vocabulary; convert to another format."
+        )
+    if settings.added_tokens:
+        logging.warning(
+            "google-research/bert does not recognize the tokenizer's added "
+            "tokens, such as %s.",
+            settings.added_tokens[0].content,
+        )
+    if not settings.do_lower_case:
+        logging.warning(
+            "The model is cased; pass --do_lower_case=false to "
+            "google-research/bert."
+        )
+    _warn_of_ignored(
+        settings,
+        TokenizerSettings(do_lower_case=settings.do_lower_case),
+        "strips_accents tokenize_chinese_chars truncation_side special_tokens",
+        "of the tokenizer, so it will make other ids from some texts",
+    )
 
 
 def _check_google_has(config: BertConfig) -> None:

@@ -1,5 +1,6 @@
 """The steps of a `tokenizer.json`, in TensorFlow without tensorflow-text."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -117,11 +118,13 @@ class TextSplitter(tf.Module):
 
 
 def byte_of_chars() -> dict[str, int]:
-    """Returns the byte that each character stands for in GPT-2's pieces."""
-    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [x for x in range(256) if x not in kept]
-    named = {chr(x): x for x in kept}
-    return named | {chr(256 + i): x for i, x in enumerate(others)}
+    """Returns the byte that each character stands for in GPT-2's pieces.
+
+    The bytes are in ascending order.
+    """
+    kept = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = itertools.count(256)
+    return {chr(x if x in kept else next(others)): x for x in range(256)}
 
 
 def bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
@@ -202,7 +205,7 @@ def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:
             f"{json.file} has no token for {len(missing)} of the 256 bytes; "
             "give a byte-level BPE tokenizer."
         )
-    ids = {x: json.vocab[name] for name, x in names.items()}
+    byte_ids = [json.vocab[x] for x in names]
     merges: dict[tuple[int, int], int] = {}
     with damage_named(json.file):
         for merge in model["merges"]:
@@ -216,4 +219,4 @@ def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:
         for x, i in pieces.items()
         if names.keys() >= {*x}
     }
-    return KnownWords(BytePairs([ids[x] for x in range(256)], merges), words)
+    return KnownWords(BytePairs(byte_ids, merges), words)
