@@ -143,25 +143,22 @@ def _predict(
     )
     folder = local_copy(model.folder)
     run = {"model": _fingerprint(folder), "signature": signature}
-    state: dict[str, Any] = output.state or {"num_lines": 0, "num_errors": 0}
-    chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
-    request_lines.skip_chunks(chunks, output, run)
-    done = state["num_lines"]
+    done = output.state or {"num_lines": 0, "num_errors": 0}
+    num_errors = done["num_errors"]
     bar = bool(output_file) or not sys.stdout.isatty()
-    progress = Progress("Predicting", num_lines, "lines", initial=done, bar=bar)
-    with progress:
-        for chunk in chunks:
-            answers, num_errors = request_lines.answer_lines(model, chunk.lines)
-            state = run | {
-                "num_lines": state["num_lines"] + len(chunk.lines),
-                "num_errors": state["num_errors"] + num_errors,
-                "digest": chunk.digest,
-            }
+    with Progress(
+        "Predicting", num_lines, "lines", initial=done["num_lines"], bar=bar
+    ) as progress:
+        for chunk, state in request_lines.new_chunks(
+            lines, LINES_PER_CHUNK, output, run
+        ):
+            answers, num_new = request_lines.answer_lines(model, chunk)
+            num_errors += num_new
             text = "".join(map(request_lines.to_json_line, answers))
-            output.append(text, state)
-            progress.update(len(chunk.lines))
+            output.append(text, state | {"num_errors": num_errors})
+            progress.update(len(chunk))
     output.finish()
-    return state["num_errors"]
+    return num_errors
 
 
 class _StandardOutput:

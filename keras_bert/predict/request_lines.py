@@ -54,13 +54,6 @@ class RequestLine(NamedTuple):
         return f"line {self.number}" + (f" of {self.file}" if self.file else "")
 
 
-class Chunk(NamedTuple):
-    """Consecutive lines, and a hash of all lines up to the end of the chunk."""
-
-    lines: list[RequestLine]
-    digest: str
-
-
 def read_request_files(
     files: Iterable[str], inputs: Sequence[str]
 ) -> Iterator[RequestLine]:
@@ -225,33 +218,37 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
     return model.check(by_column(names, fields, model.inputs), line.place)
 
 
-def cut_chunks(lines: Iterable[RequestLine], size: int) -> Iterator[Chunk]:
-    """Yields chunks of `size` lines; the last chunk may be shorter."""
-    hashed, lines = hashlib.blake2b(digest_size=16), iter(lines)
-    while chunk := list(itertools.islice(lines, size)):
-        for line in chunk:
-            hashed.update(ascii(line).encode())
-        yield Chunk(chunk, hashed.hexdigest())
+def new_chunks(
+    lines: Iterable[RequestLine],
+    size: int,
+    output: ResumableFile,
+    run: Mapping[str, Any],
+) -> Iterator[tuple[list[RequestLine], dict[str, Any]]]:
+    """Yields chunks of lines, without those whose results the output has.
 
+    A chunk has `size` lines; the last one may have fewer. With each chunk comes
+    the state to append to the output with the results of the chunk: the `run`,
+    and `num_lines` and `digest`, the number and a hash of all lines so far.
 
-def skip_chunks(
-    chunks: Iterator[Chunk], output: ResumableFile, run: Mapping[str, Any]
-) -> None:
-    """Skips the chunks whose results are in the output already.
-
-    The state of the output holds `run` and the `digest` of its last chunk.
     Raises InputError if the output belongs to another run or to other lines.
     """
-    if not (state := output.state):
-        return
-    if state == {**state, **run}:
-        for chunk in chunks:
-            if chunk.digest == state["digest"]:
-                return
-    raise InputError(
-        f"{output.folder} holds results of another model or of other lines; "
-        "delete it to start over, or choose another output file."
-    )
+    done = output.state or {}
+    is_new, num_lines = not done, 0
+    hashed, lines = hashlib.blake2b(digest_size=16), iter(lines)
+    if is_new or done == {**done, **run}:
+        while chunk := list(itertools.islice(lines, size)):
+            num_lines += len(chunk)
+            for line in chunk:
+                hashed.update(ascii(line).encode())
+            digest = hashed.hexdigest()
+            if is_new:
+                yield chunk, {**run, "num_lines": num_lines, "digest": digest}
+            is_new = is_new or digest == done["digest"]
+    if not is_new:
+        raise InputError(
+            f"{output.folder} holds results of another model or of other "
+            "lines; delete it to start over, or choose another output file."
+        )
 
 
 def count_lines(files: Sequence[str], inputs: Sequence[str]) -> int | None:

@@ -128,19 +128,18 @@ def embed_files(
         "batch_size": batch_size,
         "layers": list(layers),
     }
-    size = _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK
     lines = request_lines.read_request_files(files, columns)
-    chunks = request_lines.cut_chunks(lines, size)
-    request_lines.skip_chunks(chunks, output, run)
-    state = output.state or {"num_lines": 0, "num_truncated": 0}
-    total, done = request_lines.count_lines(files, columns), state["num_lines"]
-    with Progress("Embedding", total, "texts", initial=done) as progress:
-        for chunk in chunks:
-            texts = [_text_of(line, field) for line in chunk.lines]
+    size = _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK
+    done = output.state or {"num_lines": 0, "num_truncated": 0}
+    num_lines, num_truncated = done["num_lines"], done["num_truncated"]
+    total = request_lines.count_lines(files, columns)
+    with Progress("Embedding", total, "texts", initial=num_lines) as progress:
+        for chunk, state in request_lines.new_chunks(lines, size, output, run):
+            texts = [_text_of(line, field) for line in chunk]
             part: str | bytes
             if hidden_states:
                 part, truncated = hidden_states.json_lines(
-                    texts, prompt, batch_size, state["num_lines"]
+                    texts, prompt, batch_size, num_lines
                 )
                 progress.update(len(texts))
             else:
@@ -151,17 +150,13 @@ def embed_files(
                     progress=progress,
                 )
                 part = vectors.astype("<f4").tobytes()
-            state = run | {
-                "num_lines": state["num_lines"] + len(texts),
-                "num_truncated": state["num_truncated"] + int(truncated.sum()),
-                "digest": chunk.digest,
-            }
-            output.append(part, state)
-    num_lines = state["num_lines"]
+            num_lines += len(texts)
+            num_truncated += int(truncated.sum())
+            output.append(part, state | {"num_truncated": num_truncated})
     if not num_lines:
         raise InputError(f"{input_file} has no lines; give files with texts.")
     output.finish(b"" if layers else _npy_header(num_lines, embedder.size))
-    embedder.log_truncated(state["num_truncated"], num_lines)
+    embedder.log_truncated(num_truncated, num_lines)
     return num_lines
 
 
