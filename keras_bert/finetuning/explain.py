@@ -13,7 +13,7 @@ from absl import logging
 from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import Tensors
-from keras_bert.kinds.text_kind import TextKind, text_preprocessor
+from keras_bert.kinds.text_kind import TextKind
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
 
@@ -199,8 +199,7 @@ def _locate(kind: TextKind, row: Row) -> list[dict[str, Any]]:
         numbers.append(-tf.ragged.range([first], len(tokens) + 1))
     # Negative numbers are packed like ids. They show which tokens are read, and
     # at which positions.
-    preprocessor = text_preprocessor(kind.spec.settings, kind.tokenizer)
-    packed = preprocessor.pack_ids(numbers)
+    packed = kind.preprocessor.pack_ids(numbers)
     places = enumerate(packed.features["input_ids"][0].numpy())
     return [tokens[-i - 1] | {"place": place} for place, i in places if i < 0]
 

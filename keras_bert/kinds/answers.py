@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# The logit of padding, whose score is then 0.
+# The logit of what is no answer, such as padding: its score is 0.
 NEVER = -1e9
 Array = np.ndarray
 Arrays = dict[str, Array]

@@ -19,10 +19,11 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples, to_rows
 from keras_bert.kinds.hub_config import HubNames
 from keras_bert.kinds.network_calls import Tensors
-from keras_bert.kinds.settings import KindSettings
+from keras_bert.kinds.settings import KindSettings, WindowSettings
 from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
 from keras_bert.tasks.base import Row
+from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
@@ -135,6 +136,7 @@ class Kind(tf.Module):
     Attributes:
         spec: The `TaskSpec`.
         tokenizer: The tokenizer of the model.
+        preprocessor: The `BertPreprocessor` of the texts.
 
     Example:
         >>> spec = keras_bert.kinds.TaskSpec(
@@ -170,6 +172,11 @@ class Kind(tf.Module):
         self.spec = spec
         self.tokenizer = tokenizer
         self._check()
+
+    @functools.cached_property
+    def preprocessor(self) -> BertPreprocessor:
+        """Packs texts for the network, in windows if the settings say so."""
+        return text_preprocessor(self.spec.settings, self.tokenizer)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -413,6 +420,17 @@ class Kind(tf.Module):
                 f"The kind {self.name} has no metric {unknown[0]!r}; choose "
                 f"from {', '.join(self.metrics)}."
             )
+
+
+def text_preprocessor(
+    settings: KindSettings, tokenizer: BertTokenizer
+) -> BertPreprocessor:
+    """Returns the preprocessor, with windows if the settings ask for them."""
+    windows: dict[str, Any] = {}
+    if isinstance(settings, WindowSettings) and settings.in_windows:
+        windows["doc_stride"] = settings.doc_stride
+        windows["max_num_windows"] = settings.max_num_windows
+    return BertPreprocessor(tokenizer, settings.max_seq_length, **windows)
 
 
 # All kinds that this process has defined, by name.

@@ -12,14 +12,12 @@ from keras_bert.kinds.answers import NEVER
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_texts, encode_columns, numbered
 from keras_bert.kinds.hub_config import HubNames
-from keras_bert.kinds.kind import ONE_LABEL, Kind, TaskSpec, library_metric
+from keras_bert.kinds.kind import ONE_LABEL, Kind, library_metric
 from keras_bert.kinds.network_calls import Tensors, call_in_pieces, pack_choices
 from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature
-from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.heads import build_multiple_choice
 from keras_bert.tasks.base import Row
-from keras_bert.text.tokenizer import BertTokenizer
 
 
 class MultipleChoice(Kind):
@@ -46,10 +44,6 @@ class MultipleChoice(Kind):
         text_fields=("prompt", "choices"),
     )
 
-    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
-        super().__init__(spec, tokenizer)
-        self._preprocessor = text_preprocessor(spec.settings, tokenizer)
-
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         return build_multiple_choice(bert_config, packed=True)
 
@@ -59,7 +53,7 @@ class MultipleChoice(Kind):
         context, field = self.spec.text_fields
         endings = [ending for row in rows for ending in row[field]]
         contexts = [row[context] for row in rows for _ in row[field]]
-        pairs = encode_columns([contexts, endings], self._preprocessor)
+        pairs = encode_columns([contexts, endings], self.preprocessor)
         return pairs.grouped(num_choices, labels)
 
     def served_answer(self, outputs: Tensors) -> Tensors:
@@ -81,26 +75,26 @@ class MultipleChoice(Kind):
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         def answer(context: tf.Tensor, endings: tf.Tensor) -> Tensors:
-            tokenizer = self._preprocessor.tokenizer
+            tokenizer = self.tokenizer
             num_rows, num_choices = tf.unstack(tf.shape(endings))
             rows = tf.repeat(tf.range(num_rows), num_choices)
             firsts = tf.gather(tokenizer(context), rows)
             seconds = tokenizer(tf.reshape(endings, [-1]))
-            pairs = self._preprocessor.pack_ids([firsts, seconds])
+            pairs = self.preprocessor.pack_ids([firsts, seconds])
             features = pack_choices(pairs.features, num_choices)
             logits = call_in_pieces(model, features)["logits"]
             # tf.Examples may differ in their number of endings.
             counts = tf.RaggedTensor.from_tensor(endings, padding="")
             is_ending = tf.sequence_mask(counts.row_lengths(), num_choices)
             logits = tf.where(is_ending, logits, NEVER)
-            lengths = pairs.features["input_ids"].row_lengths()
-            lengths = tf.reshape(lengths, tf.shape(endings))
-            truncated = tf.reshape(pairs.truncated, tf.shape(endings))
+            truncated, lengths = (
+                tf.reshape(x, tf.shape(endings))
+                for x in pairs.truncation_info().values()
+            )
+            lengths = tf.where(is_ending, lengths, 0)
             return self.served_answer({"logits": logits}) | {
                 "truncated": tf.reduce_any(truncated, axis=1),
-                "num_tokens": tf.reduce_sum(
-                    tf.cast(tf.where(is_ending, lengths, 0), tf.int32), axis=1
-                ),
+                "num_tokens": tf.reduce_sum(lengths, axis=1),
             }
 
         context, endings = self.string_inputs()

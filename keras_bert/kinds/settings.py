@@ -34,7 +34,8 @@ class KindSettings(CheckedSettings):
         KindSettings(max_seq_length=40)
     """
 
-    max_seq_length: int = 128
+    # A pair has three special tokens; a window of words needs room for two.
+    max_seq_length: int = setting(128, minimum=4)
 
     @property
     def in_windows(self) -> bool:
@@ -230,8 +231,6 @@ class TokenClassificationSettings(LabelSmoothingSettings):
             inside the words of the training set.
     """
 
-    # A window needs room for two tokens besides [CLS] and [SEP].
-    max_seq_length: int = setting(128, minimum=4)
     entity_grouping: str = setting(
         "words", choices=("words", "first", "simple")
     )
@@ -267,7 +266,7 @@ class SpanSettings(KindSettings):
             answer's score by more than this number.
     """
 
-    max_seq_length: int = 384
+    max_seq_length: int = setting(384, minimum=4)
     doc_stride: int = 128
     max_query_length: int = 64
     max_answer_length: int = 30

@@ -5,7 +5,6 @@ outputs of the network into served answers.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -16,14 +15,11 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_columns, text_columns
-from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import Tensors, call_on_texts
-from keras_bert.kinds.settings import KindSettings, WindowSettings
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.tasks.base import Row
-from keras_bert.text.packing import BertPreprocessor
-from keras_bert.text.tokenizer import BertTokenizer
 
 
 class TextKind(Kind):
@@ -35,11 +31,6 @@ class TextKind(Kind):
     follows TensorFlow Serving's Classify API if the kind has labels, or the
     Regress API if the main part of the kind's answer is `score`.
     """
-
-    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
-        super().__init__(spec, tokenizer)
-        self._preprocessor = text_preprocessor(spec.settings, tokenizer)
-        self._prompt = spec.settings.default_prompt
 
     def _check(self) -> None:
         super()._check()
@@ -77,17 +68,18 @@ class TextKind(Kind):
                 gold, tf.int32 if is_id else tf.float32
             )
         first, *more = text_columns(rows, self.spec.text_fields)
-        columns = [[self._prompt + text for text in first], *more]
-        return encode_columns(columns, self._preprocessor, labels)
+        prompt = self.spec.settings.default_prompt
+        columns = [[prompt + text for text in first], *more]
+        return encode_columns(columns, self.preprocessor, labels)
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
-        call = call_on_texts(model)
+        call, prompt = call_on_texts(model), self.spec.settings.default_prompt
 
         def answer(*texts: tf.Tensor) -> Tensors:
             first, *more = texts
-            if self._prompt:
-                first = tf.strings.join([self._prompt, first])
-            packed = self._preprocessor.pack(first, *more)
+            if prompt:
+                first = tf.strings.join([prompt, first])
+            packed = self.preprocessor.pack(first, *more)
             outputs = call(packed.features)
             return {**self.served_answer(outputs), **packed.truncation_info()}
 
@@ -102,24 +94,14 @@ class TextKind(Kind):
         def regress(*texts: tf.Tensor) -> Tensors:
             return {saved_model.REGRESS_OUTPUTS: answer(*texts)["score"]}
 
-        inputs, labels, more = self.string_inputs(), self.spec.labels, {}
+        inputs, labels = self.string_inputs(), self.spec.labels
         answer = one_graph(answer, inputs)
+        by_label = ("scores",) if labels else ()
+        signatures = {"serving_default": Signature(answer, inputs, by_label)}
         if labels:
             method = saved_model.CLASSIFY_METHOD_NAME
-            more = {"classify": Signature(classify, inputs, method=method)}
+            signatures["classify"] = Signature(classify, inputs, method=method)
         elif self.main_part == "score":
             method = saved_model.REGRESS_METHOD_NAME
-            more = {"regress": Signature(regress, inputs, method=method)}
-        by_label = ("scores",) if labels else ()
-        return {"serving_default": Signature(answer, inputs, by_label), **more}
-
-
-def text_preprocessor(
-    settings: KindSettings, tokenizer: BertTokenizer
-) -> BertPreprocessor:
-    """Returns the preprocessor, with windows if the settings ask for them."""
-    windows: dict[str, Any] = {}
-    if isinstance(settings, WindowSettings) and settings.in_windows:
-        windows["doc_stride"] = settings.doc_stride
-        windows["max_num_windows"] = settings.max_num_windows
-    return BertPreprocessor(tokenizer, settings.max_seq_length, **windows)
+            signatures["regress"] = Signature(regress, inputs, method=method)
+        return signatures

@@ -21,9 +21,9 @@ from keras_bert.kinds.embedding.embedding import Embedding, build_network
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_text
+from keras_bert.kinds.kind import text_preprocessor
 from keras_bert.kinds.network_calls import group_texts
 from keras_bert.kinds.spec import settings_of
-from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.predict.served_model import check_no_nan
 from keras_bert.progress import Progress
 from keras_bert.text.packing import BertPreprocessor

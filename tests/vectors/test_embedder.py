@@ -138,7 +138,7 @@ def test_a_fingerprint_tells_tokenizers_apart(tmp_path):
         ({"default_prompt_name": "query"}, "no prompt 'query'; it has no"),
         ({"pooling": "sum"}, "pooling is 'sum', but must be one of mean"),
         ({"max_seq_length": 17}, "max_seq_length 17 is over"),
-        ({"max_seq_length": 0}, "max_seq_length is 0, but must be above 0"),
+        ({"max_seq_length": 0}, "max_seq_length is 0, but must be at least 4"),
     ],
 )
 def test_nonsense_is_refused(checkpoint, changes, message):

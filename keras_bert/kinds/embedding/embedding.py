@@ -27,7 +27,6 @@ from keras_bert.kinds.kind import Answer, Kind, Outputs, TaskSpec, Values
 from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.signatures import Call, Signature, one_graph
-from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.embedder import build_embedder
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
@@ -102,7 +101,6 @@ class Embedding(Kind):
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
-        self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
         self._prompt = spec.settings.default_prompt
         self._requirements = REQUIREMENTS[spec.settings.loss]
@@ -155,7 +153,7 @@ class Embedding(Kind):
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         after_prompts = [self._prompt + text for text in texts]
-        packed = encode_columns([after_prompts], self._preprocessor)
+        packed = encode_columns([after_prompts], self.preprocessor)
         labels = {}
         if labeled and self._requirements.fit(row_format):
             labels["embeddings"] = self._labels(rows, texts)
@@ -216,7 +214,7 @@ class Embedding(Kind):
 
         def embed(texts: tf.Tensor) -> Tensors:
             """Returns the vectors [N, H] of texts, and truncation info."""
-            packed = self._preprocessor.pack(texts)
+            packed = self.preprocessor.pack(texts)
             if self._in_windows:
                 vectors = vectors_of(packed.features)[:, 0]
             else:

@@ -14,14 +14,12 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.kinds.answers import NEVER
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.fields import check_text, numbered
 from keras_bert.tasks.base import Row
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import BatchObjective, Objective
-
-# Added to a score that does not count.
-_NEVER = -1e9
 
 
 def objective(settings: EmbeddingSettings) -> Objective:
@@ -96,7 +94,7 @@ def multiple_negatives(
     left_out |= ~tf.repeat(counts, per_row)[None, :]
     targets = tf.range(num_rows) * per_row
     is_target = targets[:, None] == tf.range(num_candidates)[None, :]
-    scores += _NEVER * tf.cast(left_out & ~is_target, tf.float32)
+    scores += NEVER * tf.cast(left_out & ~is_target, tf.float32)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, scores)
     return tf.math.divide_no_nan(
         tf.reduce_sum(weights[:, 0] * losses), tf.reduce_sum(weights[:, 0])
@@ -123,7 +121,7 @@ def cosent(
     is_wrong_order = labels[:, None] > labels[None, :]
     is_wrong_order &= counts[:, None] & counts[None, :]
     differences = tf.where(
-        is_wrong_order, scores[None, :] - scores[:, None], _NEVER
+        is_wrong_order, scores[None, :] - scores[:, None], NEVER
     )
     # The 0 stands for the 1 in log(1 + ...).
     terms = tf.concat([[0.0], tf.reshape(differences, [-1])], axis=0)

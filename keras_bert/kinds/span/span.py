@@ -17,6 +17,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds import fields
+from keras_bert.kinds.answers import NEVER
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.hub_config import HubConfig, HubNames
 from keras_bert.kinds.kind import Answer, Kind, Outputs
@@ -32,10 +33,6 @@ from keras_bert.text.packing import truncation_info
 from keras_bert.text.text_ops import drop_invalid
 from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
-
-# Replaces the logits of padding, which is never an answer. The network's own
-# logits of padding depend on the rest of the batch.
-_NEVER = -1e9
 
 
 def _half(loss: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -128,8 +125,6 @@ class Span(Kind):
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         names = self.spec.text_fields
         questions, contexts = fields.text_columns(rows, names)
-        if labeled:
-            self.gold(rows)
         windows = cut_windows(
             tf.constant(questions),
             tf.constant(contexts),
@@ -138,6 +133,7 @@ class Span(Kind):
         )
         labels = {}
         if labeled:
+            self.gold(rows)  # checks the labels
             positions = label_windows(rows, contexts, windows, self.tokenizer)
             labels = dict(zip(self.objectives, positions, strict=True))
         return Examples(
@@ -154,7 +150,8 @@ class Span(Kind):
         shape = [len(examples.rows), examples.lengths.max()]
         logits = {}
         for name in self.objectives:
-            dense = np.full(shape, _NEVER, "float32")
+            # The network's own logits of padding depend on the batch.
+            dense = np.full(shape, NEVER, "float32")
             for i, length in enumerate(examples.lengths):
                 dense[i, :length] = outputs[name][i][:length]
             logits[name] = dense
@@ -234,7 +231,7 @@ class Span(Kind):
             outputs = call_in_pieces(model, windows.features())
             is_token = tf.sequence_mask(windows.input_ids.row_lengths())
             logits = {
-                name: tf.where(is_token, outputs[name], _NEVER)
+                name: tf.where(is_token, outputs[name], NEVER)
                 for name in self.objectives
             }
             best = self._decoder(windows, logits).best_answers(context)
