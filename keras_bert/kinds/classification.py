@@ -172,7 +172,7 @@ class Classification(TextKind):
         """Writes `confusion_matrix.png` and `errors.tsv`."""
         fields, labels = self.spec.text_fields, self.spec.labels
         pairs = self.gold(rows), self.predicted(answers)
-        write_confusion_matrix(folder / "confusion_matrix.png", *pairs, labels)
+        write_confusion_matrix(folder, *pairs, labels)
         write_worst_errors(
             folder / "errors.tsv",
             ("gold", "predicted", "score", *fields),

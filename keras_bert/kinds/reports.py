@@ -12,16 +12,16 @@ _MAX_LABELS = 30
 
 
 def write_confusion_matrix(
-    file: Path,
+    folder: Path,
     gold: Sequence[int] | np.ndarray,
     predicted: Sequence[int] | np.ndarray,
     labels: tuple[str, ...],
 ) -> None:
-    """Draws a confusion matrix, with gold labels down and predictions across.
+    """Draws `confusion_matrix.png`: gold labels down and predictions across.
 
-    The file is a PNG. If there are more than 30 labels, only the 30 most
-    frequent in `gold` are drawn: the memory of a picture grows with the square
-    of the number of labels.
+    If there are more than 30 labels, only the 30 most frequent in `gold` are
+    drawn: the memory of a picture grows with the square of the number of
+    labels.
     """
     # Imported late, because this takes a second.
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def write_confusion_matrix(
         cmap="Blues",
         xticks_rotation=45 if len(kept) > 2 else "horizontal",
     )
-    with atomic_path(file) as path:
+    with atomic_path(folder / "confusion_matrix.png") as path:
         figure.savefig(path, format="png", dpi=120)
 
 

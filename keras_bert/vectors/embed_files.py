@@ -111,13 +111,13 @@ def embed_files(
             "with .jsonl for the hidden states of layers."
         )
     check_is_no_input(output_file, files)
-    if field:
+    if field is not None:
         check_text(field, "The field")
     if not is_list(layers):
         raise InputError(
             f"layers is {layers!r}, but must be a list of whole numbers."
         )
-    columns = field.split(",") if field else ()
+    names = _names(field)
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)
     hidden_states = HiddenStates(embedder, layers) if layers else None
@@ -128,14 +128,14 @@ def embed_files(
         "batch_size": batch_size,
         "layers": list(layers),
     }
-    lines = request_lines.read_request_files(files, columns)
+    lines = request_lines.read_request_files(files, names)
     size = _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK
     done = output.state or {"num_lines": 0, "num_truncated": 0}
     num_lines, num_truncated = done["num_lines"], done["num_truncated"]
-    total = request_lines.count_lines(files, columns)
+    total = request_lines.count_lines(files, names)
     with Progress("Embedding", total, "texts", initial=num_lines) as progress:
         for chunk, state in request_lines.new_chunks(lines, size, output, run):
-            texts = [_text_of(line, field) for line in chunk]
+            texts = [_text_of(line, names) for line in chunk]
             part: str | bytes
             if hidden_states:
                 part, truncated = hidden_states.json_lines(
@@ -162,9 +162,13 @@ def embed_files(
 
 def read_texts(input_file: str, field: str | None) -> Iterator[str]:
     """Yields the texts that `embed_files` reads from files, in order."""
-    files, columns = expand_globs(input_file), field.split(",") if field else ()
-    for line in request_lines.read_request_files(files, columns):
-        yield _text_of(line, field)
+    files, names = expand_globs(input_file), _names(field)
+    for line in request_lines.read_request_files(files, names):
+        yield _text_of(line, names)
+
+
+def _names(field: str | None) -> list[str]:
+    return [] if field is None else field.split(",")
 
 
 def _npy_header(*shape: int) -> bytes:
@@ -174,11 +178,11 @@ def _npy_header(*shape: int) -> bytes:
     return file.getvalue()
 
 
-def _text_of(line: request_lines.RequestLine, field: str | None) -> str:
-    """Returns the text of a line: the whole line, or some of its fields."""
+def _text_of(line: request_lines.RequestLine, names: list[str]) -> str:
+    """Returns the text of a line: its fields with the names, or all of it."""
     place = capitalized(line.place)
     values = json_object(line.text)
-    if field is None:
+    if not names:
         if line.number == 1 and begins_json(line.text):
             raise InputError(
                 f"{place} is JSON; give one JSON object per line, and name the "
@@ -186,16 +190,15 @@ def _text_of(line: request_lines.RequestLine, field: str | None) -> str:
             )
         parts = [line.text]
     else:
-        names = field.split(",")
         if line.columns:
             values, cells = None, split_tsv(line.text)
             if len(cells) == len(line.columns):
                 values = request_lines.by_column(line.columns, cells, names)
         if values is None or not values.keys() >= {*names}:
             raise InputError(
-                f"{place} has no field {field!r}; give JSON objects with this "
-                "field, or a header with this column and the same number of "
-                "columns in each line."
+                f"{place} has no field {','.join(names)!r}; give JSON objects "
+                "with this field, or a header with this column and the same "
+                "number of columns in each line."
             )
         parts = [values[name] for name in names]
     for part in parts:

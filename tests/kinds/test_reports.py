@@ -41,8 +41,8 @@ def drawn(monkeypatch):
 
 @pytest.mark.pictures
 def test_the_confusion_matrix_of_a_few_labels(tmp_path, drawn):
-    file = tmp_path / "c.png"
-    write_confusion_matrix(file, [0, 0, 2, 1], [0, 2, 2, 0], ("a", "b", "c"))
+    gold, predicted = [0, 0, 2, 1], [0, 2, 2, 0]
+    write_confusion_matrix(tmp_path, gold, predicted, ("a", "b", "c"))
     (display,) = drawn
     assert display.confusion_matrix.tolist() == [
         [1, 0, 1],
@@ -50,6 +50,7 @@ def test_the_confusion_matrix_of_a_few_labels(tmp_path, drawn):
         [0, 0, 1],
     ]
     assert display.display_labels == ["a", "b", "c"]
+    file = tmp_path / "confusion_matrix.png"
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
@@ -58,7 +59,7 @@ def test_the_confusion_matrix_of_a_thousand_labels_is_small(tmp_path, drawn):
     labels = tuple(f"label {i}" for i in range(1000))
     # The larger numbers are frequent.
     gold, predicted = (1000 * random.random((2, 5000)) ** 0.2).astype(int)
-    write_confusion_matrix(tmp_path / "c.png", gold, predicted, labels)
+    write_confusion_matrix(tmp_path, gold, predicted, labels)
     (display,) = drawn
     assert max(display.figure_.get_size_inches()) < 22
     names, matrix = display.display_labels, display.confusion_matrix

@@ -140,11 +140,14 @@ METRICS["accuracy"] = library_metric("seqeval.metrics", "accuracy_score")
 
 
 def write_entity_types(
-    file: Path,
+    folder: Path,
     gold: Sequence[Sequence[str]],
     predicted: Sequence[Sequence[str]],
 ) -> None:
-    """Writes precision, recall and F1 of each type, and of all types."""
+    """Writes `entity_types.tsv`: precision, recall and F1 of each type.
+
+    The last line is for all types together.
+    """
     # Imported late, because this takes a second.
     from seqeval.metrics import classification_report
 
@@ -156,4 +159,4 @@ def write_entity_types(
     for kind, metrics in report.items():
         if kind not in ("macro avg", "weighted avg"):
             lines.append([kind, *metrics.values()])
-    write_table(file, lines)
+    write_table(folder / "entity_types.tsv", lines)

@@ -245,14 +245,8 @@ class TokenClassification(Kind):
         ids = self.label_ids()
         gold = [ids[tag] for row in rows for tag in row["label"]]
         predicted = [ids[tag] for answer in answers for tag in answer["tags"]]
-        write_confusion_matrix(
-            folder / "confusion_matrix.png", gold, predicted, self.spec.labels
-        )
-        write_entity_types(
-            folder / "entity_types.tsv",
-            self.gold(rows),
-            self.predicted(answers),
-        )
+        write_confusion_matrix(folder, gold, predicted, self.spec.labels)
+        write_entity_types(folder, self.gold(rows), self.predicted(answers))
 
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         def find(text: tf.Tensor) -> Tensors:
