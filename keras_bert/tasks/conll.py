@@ -31,11 +31,36 @@ def conll(
     `labels` include tags with B-, a tag with I- at the beginning of an entity,
     as in IOB1, is read as the tag with B-.
     """
+
+    def row(path: Path, sentence: Sentence) -> Row:
+        num_columns = len(sentence[0][1])
+        if num_columns == 1:
+            return {"words": [columns[0] for _, columns in sentence]}
+        for column in (word_column, tag_column):
+            if not -num_columns <= column < num_columns:
+                raise InputError(
+                    f"{path} has {num_columns} columns and no column {column}; "
+                    "check word_column and tag_column of the task."
+                )
+        tags: list[str] = []
+        for number, columns in sentence:
+            tag = columns[tag_column]
+            is_first = not tags or tags[-1][2:] != tag[2:]
+            begin = f"B-{tag[2:]}"  # not a label in IOE
+            if tag.startswith("I-") and is_first and begin in labels:
+                tag = begin
+            if tag not in labels:
+                raise InputError(
+                    f"Line {number} of {path} has the tag "
+                    f"{columns[tag_column]!r}, but the task has the labels "
+                    f"{', '.join(labels)}; check both."
+                )
+            tags.append(tag)
+        words = [columns[word_column] for _, columns in sentence]
+        return {"words": words, "label": tags}
+
     return reader(
-        lambda path, labeled: (
-            _row(sentence, path, labels, word_column, tag_column)
-            for sentence in _sentences(path)
-        ),
+        lambda path, labeled: (row(path, x) for x in _sentences(path)),
         {"train": train, "validation": validation, "test": test},
     )
 
@@ -60,39 +85,6 @@ def _sentences(path: Path) -> Iterator[Sentence]:
             sentence.append((number, columns))
     if sentence:
         yield sentence
-
-
-def _row(
-    sentence: Sentence,
-    path: Path,
-    labels: Sequence[str],
-    word_column: int,
-    tag_column: int,
-) -> Row:
-    num_columns = len(sentence[0][1])
-    if num_columns == 1:
-        return {"words": [columns[0] for _, columns in sentence]}
-    for column in (word_column, tag_column):
-        if not -num_columns <= column < num_columns:
-            raise InputError(
-                f"{path} has {num_columns} columns and no column {column}; "
-                "check word_column and tag_column of the task."
-            )
-    tags: list[str] = []
-    for number, columns in sentence:
-        tag = columns[tag_column]
-        is_first = not tags or tags[-1][2:] != tag[2:]
-        begin = f"B-{tag[2:]}"  # not a label in IOE
-        if tag.startswith("I-") and is_first and begin in labels:
-            tag = begin
-        if tag not in labels:
-            raise InputError(
-                f"Line {number} of {path} has the tag {columns[tag_column]!r}, "
-                f"but the task has the labels {', '.join(labels)}; check both."
-            )
-        tags.append(tag)
-    words = [columns[word_column] for _, columns in sentence]
-    return {"words": words, "label": tags}
 
 
 _NAMES = ("PER", "ORG", "LOC", "MISC")
