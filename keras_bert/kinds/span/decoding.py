@@ -25,12 +25,12 @@ _SPACES = f"[{SPACES}]+"
 class Decoder:
     """Chooses answers from the logits [W, S] of W windows of S tokens.
 
-    It works eagerly and in a graph, with tensors or arrays.
+    It works eagerly and in a graph.
     """
 
     windows: Windows
-    start_logits: Any
-    end_logits: Any
+    start_logits: tf.Tensor
+    end_logits: tf.Tensor
     settings: SpanSettings
     unk_id: int
 
@@ -42,8 +42,7 @@ class Decoder:
         for answer, context, candidates, null in zip(
             answers, contexts, _rows(ranked), _rows(nulls), strict=True
         ):
-            n_best = _n_best(context, candidates, next(null), self.settings)
-            answer["nbest"] = n_best
+            answer["nbest"] = self._n_best(context, candidates, next(null))
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -183,6 +182,40 @@ class Decoder:
             tf.where(is_exact, of(ends, lasts), of(word_ends, lasts)),
         )
 
+    def _n_best(
+        self, context: str, candidates: Iterable[tuple], null: Sequence[float]
+    ) -> list[dict[str, Any]]:
+        """Returns the n-best answers of a row; `candidates` come best first."""
+        settings = self.settings
+        logits_of: dict[str, Sequence[float]] = {}
+        for start, end, *logits in candidates:
+            logits_of.setdefault(
+                re.sub(_SPACES, " ", context[start:end]), logits
+            )
+            if len(logits_of) == settings.n_best_size:
+                break
+        n_best = list(logits_of.items())
+        if settings.answers_may_be_missing:
+            rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
+            n_best.insert(rank, ("", null))
+            # "No answer" stays even if `n_best_size` answers are better.
+            n_best = n_best[: max(settings.n_best_size, rank + 1)]
+        elif not n_best:
+            n_best = [("", null)]
+        scores = [sum(logits) for _, logits in n_best]
+        weights = [math.exp(score - max(scores)) for score in scores]
+        return [
+            {
+                "text": text,
+                "probability": weight / sum(weights),
+                "start_logit": start_logit,
+                "end_logit": end_logit,
+            }
+            for (text, (start_logit, end_logit)), weight in zip(
+                n_best, weights, strict=True
+            )
+        ]
+
 
 def _sum(start_logits: tf.Tensor, end_logits: tf.Tensor) -> tf.Tensor:
     # In float64, as the reference adds in Python.
@@ -214,38 +247,3 @@ def _rows(columns: Columns) -> Iterator[Iterator[tuple]]:
     """Yields, for each row, an iterator over its items as tuples."""
     for row in zip(*(x.to_list() for x in columns), strict=True):
         yield zip(*row, strict=True)
-
-
-def _n_best(
-    context: str,
-    candidates: Iterable[tuple],
-    null: Sequence[float],
-    settings: SpanSettings,
-) -> list[dict[str, Any]]:
-    """Returns the n-best answers among candidates, which come best first."""
-    logits_of: dict[str, Sequence[float]] = {}
-    for start, end, *logits in candidates:
-        logits_of.setdefault(re.sub(_SPACES, " ", context[start:end]), logits)
-        if len(logits_of) == settings.n_best_size:
-            break
-    n_best = list(logits_of.items())
-    if settings.answers_may_be_missing:
-        rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
-        n_best.insert(rank, ("", null))
-        # "No answer" stays even if `n_best_size` answers are better.
-        n_best = n_best[: max(settings.n_best_size, rank + 1)]
-    elif not n_best:
-        n_best = [("", null)]
-    scores = [sum(logits) for _, logits in n_best]
-    weights = [math.exp(score - max(scores)) for score in scores]
-    return [
-        {
-            "text": text,
-            "probability": weight / sum(weights),
-            "start_logit": start_logit,
-            "end_logit": end_logit,
-        }
-        for (text, (start_logit, end_logit)), weight in zip(
-            n_best, weights, strict=True
-        )
-    ]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -147,16 +146,15 @@ class Span(Kind):
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
-        shape = [len(examples.rows), examples.lengths.max()]
-        logits = {}
-        for name in self.objectives:
-            # The network's own logits of padding depend on the batch.
-            dense = np.full(shape, NEVER, "float32")
-            for i, length in enumerate(examples.lengths):
-                dense[i, :length] = outputs[name][i][:length]
-            logits[name] = dense
+        length = examples.lengths.max()
+        dense = {
+            name: keras.utils.pad_sequences(
+                x, length, "float32", padding="post", truncating="post"
+            )
+            for name, x in outputs.items()
+        }
         _, contexts = fields.text_columns(rows, self.spec.text_fields)
-        return self._decoder(examples.tokens, logits).answers(contexts)
+        return self._decoder(examples.tokens, dense).answers(contexts)
 
     def score(
         self,
@@ -229,19 +227,20 @@ class Span(Kind):
             context = drop_invalid(context)
             windows = cut_windows(question, context, self.tokenizer, settings)
             outputs = call_in_pieces(model, windows.features())
-            is_token = tf.sequence_mask(windows.input_ids.row_lengths())
-            logits = {
-                name: tf.where(is_token, outputs[name], NEVER)
-                for name in self.objectives
-            }
-            best = self._decoder(windows, logits).best_answers(context)
+            best = self._decoder(windows, outputs).best_answers(context)
             return best | truncation_info(
                 windows.input_ids, windows.truncated, windows.rows
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}
 
-    def _decoder(self, windows: Windows, logits: Mapping[str, Any]) -> Decoder:
+    def _decoder(self, windows: Windows, outputs: Mapping[str, Any]) -> Decoder:
+        # The network's own logits of padding depend on the rest of the batch.
+        is_token = tf.sequence_mask(windows.input_ids.row_lengths())
+        logits = {
+            name: tf.where(is_token, outputs[name], NEVER)
+            for name in self.objectives
+        }
         settings, unk_id = self.spec.settings, self.tokenizer.unk_id
         return Decoder(windows, **logits, settings=settings, unk_id=unk_id)
 
