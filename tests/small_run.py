@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.io.paths import to_path
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.fingerprint import Fingerprint
 from keras_bert.training.losses import cross_entropy
@@ -72,6 +73,7 @@ def train_small(
 
     model, history = train(
         TrainingSetup(
+            config=config,
             build_model=build_model,
             objectives={
                 "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
@@ -85,12 +87,11 @@ def train_small(
             evaluates_first=evaluates_first,
         ),
         RunFolder(
-            output_dir=output_dir,
+            path=to_path(output_dir),
             strategy=strategy or tf.distribute.get_strategy(),
             sidecars={"note.txt": "kept"},
             fingerprint=Fingerprint(config.fixed_settings(), digests or {}),
         ),
-        config,
         callbacks,
     )
     return model, history.last

@@ -181,7 +181,7 @@ def train_kind(
     _warn_of_single_rows(kind, examples, config)
     sources = [x for x in (start.checkpoint, start.teacher) if x]
     folder = RunFolder(
-        output_dir=output_dir,
+        path=output_dir,
         strategy=strategy,
         sidecars=_sidecars(kind, examples, start, num_steps),
         fingerprint=_fingerprint(kind, examples, evaluations, start),
@@ -191,11 +191,9 @@ def train_kind(
         starts_over=starts_over,
         sources=[Checkpoint.of(x).folder for x in sources],
     )
-    interval = config.save_checkpoints_steps or num_batches
     model, history = train(
-        _setup(kind, examples, evaluations, start, num_steps),
+        _setup(kind, examples, evaluations, start, num_batches, num_steps),
         folder,
-        dataclasses.replace(config, save_checkpoints_steps=interval),
         callbacks,
         ends_at_interrupt=ends_at_interrupt,
     )
@@ -231,9 +229,11 @@ def _setup(
     examples: Examples,
     evaluations: Mapping[str, Evaluation],
     start: Start,
+    num_batches: int,
     num_steps: int,
 ) -> TrainingSetup:
     config = start.config
+    interval = config.save_checkpoints_steps or num_batches
 
     def build_model() -> keras.Model:
         model = start.initial_network(kind)
@@ -242,6 +242,7 @@ def _setup(
         return model
 
     return TrainingSetup(
+        config=dataclasses.replace(config, save_checkpoints_steps=interval),
         build_model=build_model,
         objectives=kind.training_objectives,
         count_work=kind.work_counter(start.bert_config),

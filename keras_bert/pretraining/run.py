@@ -124,6 +124,7 @@ def pretrain(
         4
     """
     config = PretrainingConfig.checked(config)
+    output_dir = to_path(output_dir)
     check_output_dir(output_dir)
     _check_callbacks(callbacks)
     start = Checkpoint.of(checkpoint) if checkpoint else None
@@ -166,14 +167,13 @@ def pretrain(
         _, history = train(
             _setup(records, held_out, bert_config, config, start),
             RunFolder(
-                output_dir=output_dir,
+                path=output_dir,
                 strategy=strategy,
                 sidecars=sidecars,
                 fingerprint=Fingerprint(config.fixed_settings(), digests),
                 starts_over=overwrite_output_dir,
                 sources=[start.folder] if start else [],
             ),
-            config,
             callbacks,
         )
     metrics = history.last
@@ -287,6 +287,7 @@ def _setup(
     if config.replaced_tokens:
         generator = generator_config(bert_config, config.generator_size)
     return TrainingSetup(
+        config=config,
         build_model=build_model,
         objectives=objectives,
         count_work=functools.partial(
@@ -321,13 +322,13 @@ def _objectives(config: PretrainingConfig) -> dict[str, Objective]:
 
 
 def _write_results(
-    output_dir: str | Path,
+    output_dir: Path,
     metrics: dict[str, float],
     bert_config: BertConfig,
     config: PretrainingConfig,
     checkpoint: str | Path | None,
 ) -> None:
-    write_json(to_path(output_dir) / "eval_results.json", metrics)
+    write_json(output_dir / "eval_results.json", metrics)
     settings = dataclasses.asdict(bert_config) | dataclasses.asdict(config)
     sections = {"Settings": settings, "Figures": metrics}
     origin = {"checkpoint": checkpoint}

@@ -13,7 +13,6 @@ from keras_bert.errors import InputError
 from keras_bert.progress import Progress
 from keras_bert.training.callbacks import Callbacks, LazyMetrics, as_list
 from keras_bert.training.checkpoint import checkpoint_writer
-from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
     WHOLE,
     distribute,
@@ -35,7 +34,6 @@ _NUM_ROWS = 100
 def train(
     setup: TrainingSetup,
     folder: RunFolder,
-    config: TrainConfig,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     *,
     ends_at_interrupt: bool = False,
@@ -69,14 +67,14 @@ def train(
     """
     callbacks = as_list(callbacks)  # checked before an earlier run is removed
     with folder.only_writer():
-        run = _Run(setup, folder, config, callbacks)
+        run = _Run(setup, folder, callbacks)
         try:
             run.go()
         except KeyboardInterrupt:
             if not ends_at_interrupt:
                 raise
             logging.warning("Interrupted at step %d.", run.step)
-    return run.network.model, run.history
+    return run.model, run.history
 
 
 class _Run:
@@ -86,24 +84,26 @@ class _Run:
         self,
         setup: TrainingSetup,
         folder: RunFolder,
-        config: TrainConfig,
         callbacks: Sequence[keras.callbacks.Callback],
     ):
-        self.setup, self.folder, self.config = setup, folder, config
+        self.setup, self.folder, self.config = setup, folder, setup.config
         self.step = self.last_row_step = folder.last_step()
-        check_steps(setup, config, folder.strategy, self.step)
-        self.network = build_network(setup, config, folder, self.step)
+        check_steps(setup, folder.strategy, self.step)
+        self.steps, self.state, self.share_of_time = build_network(
+            setup, folder, self.step
+        )
+        # Not `steps.network`, which may be another network that trains it.
+        self.model = self.state.result
         self.history = History(folder.path, self.step)
-        self.interval = setup.interval(config)
         self.callbacks = Callbacks(
             callbacks,
-            self.network.model,
-            self.network.steps.optimizer,
-            epochs=math.ceil(setup.num_train_steps / self.interval),
-            steps=self.interval,
+            self.model,
+            self.steps.optimizer,
+            epochs=math.ceil(setup.num_train_steps / setup.interval),
+            steps=setup.interval,
         )
         self.stopping = StoppingRules(
-            setup, config, folder, self.callbacks, self.history
+            setup, folder, self.callbacks, self.history
         )
         self.sigterm = Sigterm()
         # What the progress bar shows beside the steps.
@@ -131,7 +131,7 @@ class _Run:
         with (
             lost_worker_named(self.folder.strategy),
             checkpoint_writer(
-                self.network.state,
+                self.state,
                 self.folder.checkpoints,
                 sidecars=sidecars,
                 keep_max=self.config.keep_checkpoint_max,
@@ -142,7 +142,7 @@ class _Run:
             verb = "resumes" if self.step else "starts"
             logging.info(
                 f"The run {verb} at step {self.step}; a checkpoint is written "
-                f"every {self.interval} steps"
+                f"every {self.setup.interval} steps"
             )
             if self.step and self.callbacks:
                 logging.warning(
@@ -159,21 +159,20 @@ class _Run:
 
     def _train(self, save: Callable[[int], None], progress: Progress) -> None:
         """Runs the loop: step, history row, check, save, evaluate, stop."""
-        steps, call = self.network.steps, self.callbacks.call
-        size = steps.steps_per_execution
-        share_of_time = self.network.share_of_time
+        steps, call = self.steps, self.callbacks.call
+        size, interval = steps.steps_per_execution, self.setup.interval
         row_interval = max(1, self.setup.num_train_steps // _NUM_ROWS)
         make_batches = functools.partial(self.setup.train_batches, self.step)
         batches = iter(distribute(self.folder.strategy, make_batches))
         while not self.stopping.run_is_over(self.step):
-            begin, epoch = time.monotonic(), self.step // self.interval
-            first_step = epoch * self.interval
+            begin, epoch = time.monotonic(), self.step // interval
+            first_step = epoch * interval
             call("on_epoch_begin", epoch)
             is_over = False
             while not is_over:
                 call("on_train_batch_begin", self.step - first_step)
-                if share_of_time is not None:
-                    share_of_time.assign(self.stopping.share_of_time())
+                if self.share_of_time is not None:
+                    self.share_of_time.assign(self.stopping.share_of_time())
                 # This does not wait for the device.
                 metrics = LazyMetrics(steps.train(batches))
                 self.step += size
@@ -197,13 +196,12 @@ class _Run:
 
     def _add_row(self, metrics: LazyMetrics) -> None:
         """Adds the metrics of the steps since the previous row."""
-        steps = self.network.steps
-        if first_nonfinite_step := steps.first_nonfinite_step:
+        if first_nonfinite_step := self.steps.first_nonfinite_step:
             self._refuse(
                 "The loss is not finite",
                 self.last_row_step + first_nonfinite_step,
             )
-        steps.reset_metrics()
+        self.steps.reset_metrics()
         self.last_row_step = self.step
         self.history.add({"step": self.step, **metrics})
         self.shown = {"loss": metrics["loss"]}
@@ -216,7 +214,7 @@ class _Run:
         self.history.add({"step": self.step, **metrics, "minutes": minutes})
 
     def _check_weights(self) -> None:
-        for weight in self.network.steps.network.weights:
+        for weight in self.steps.network.weights:
             array = weight.numpy()
             if not math.isfinite(np.vdot(array, array)):
                 what = f"{weight.path} is not finite or too large"
@@ -270,11 +268,12 @@ class _Run:
         """Returns the held-out metrics; writes `best/` if the model is best."""
         selection = self.setup.selection
         if not selection:
-            evaluate = self.network.steps.evaluate
-            return evaluate(*self.held_out) if self.held_out else {}
-        model = self.network.model  # not the network that trains it
-        metrics = selection.evaluate(model)
-        self.folder.keep_if_best(model, self.step, metrics, selection.metric)
+            held_out = self.held_out
+            return self.steps.evaluate(*held_out) if held_out else {}
+        metrics = selection.evaluate(self.model)
+        self.folder.keep_if_best(
+            self.model, self.step, metrics, selection.metric
+        )
         return metrics
 
     def _exit_if_terminated(self) -> None:

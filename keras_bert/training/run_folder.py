@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.paths import is_remote
 from keras_bert.io.whole_files import atomic_path, remove, whole_folder
 from keras_bert.training.best import SCORE_FILE, best_of, is_better
 from keras_bert.training.checkpoint import (
@@ -38,7 +38,7 @@ class RunFolder:
     """The folder from which a run resumes; only one worker writes to it.
 
     Attributes:
-        output_dir: A folder for `checkpoints/`, `best/`, `history.csv` and
+        path: A folder for `checkpoints/`, `best/`, `history.csv` and
             `tensorboard/`.
         strategy: The strategy of the run.
         sidecars: The text files to save beside the weights of each checkpoint.
@@ -52,17 +52,13 @@ class RunFolder:
             teacher from. Starting over must not remove them.
     """
 
-    output_dir: str | Path
+    path: Path
     strategy: tf.distribute.Strategy
     sidecars: Mapping[str, str]
     fingerprint: Fingerprint
     weight_filter: WeightFilter = every_weight
     starts_over: bool = False
     sources: Sequence[Path] = ()
-
-    @property
-    def path(self) -> Path:
-        return to_path(self.output_dir)
 
     @property
     def checkpoints(self) -> Path:

@@ -6,7 +6,6 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -37,6 +36,7 @@ class TrainingSetup:
     """The network of a run, its data, and what the model is measured on.
 
     Attributes:
+        config: The settings of the run.
         build_model: A function that returns the model with its initial weights.
         objectives: The objectives by the name of the model's output.
         count_work: A function of the features of a batch, used in a graph, that
@@ -68,6 +68,7 @@ class TrainingSetup:
             starts with; None for new moments.
     """
 
+    config: TrainConfig
     build_model: Callable[[], keras.Model]
     objectives: Mapping[str, Objective]
     count_work: CountWork
@@ -81,34 +82,21 @@ class TrainingSetup:
     distill: Callable[[keras.Model], Distillation] | None = None
     init_moments: Path | None = None
 
-    def interval(self, config: TrainConfig) -> int:
-        """Returns the number of steps between two checkpoints."""
-        return min(config.save_checkpoints_steps, self.num_train_steps)
-
-
-class BuiltNetwork(NamedTuple):
-    """The model of a run and everything that trains it.
-
-    Attributes:
-        model: The result of the run.
-        steps: The steps that train the model, or the network that is trained
-            instead of the model.
-        state: What a checkpoint saves.
-        share_of_time: The share of `max_train_time` that has elapsed; None
-            without a limit.
-    """
-
-    model: keras.Model
-    steps: Steps
-    state: TrainingState
-    share_of_time: keras.Variable | None
+    @property
+    def interval(self) -> int:
+        """The number of steps between two checkpoints."""
+        return min(self.config.save_checkpoints_steps, self.num_train_steps)
 
 
 def build_network(
-    setup: TrainingSetup, config: TrainConfig, folder: RunFolder, step: int
-) -> BuiltNetwork:
-    """Returns the model and what trains it, in their state after `step`."""
-    checkpoint = folder.checkpoint_of(step)
+    setup: TrainingSetup, folder: RunFolder, step: int
+) -> tuple[Steps, TrainingState, keras.Variable | None]:
+    """Returns what trains the model, and its state, as they are after `step`.
+
+    The variable is the share of `max_train_time` that has elapsed; it is None
+    without a limit.
+    """
+    config, checkpoint = setup.config, folder.checkpoint_of(step)
     with (
         _seeded(config.random_seed),
         folder.strategy.scope(),
@@ -147,16 +135,14 @@ def build_network(
             state.restore(checkpoint)
         elif setup.init_moments:
             state.restore_moments(setup.init_moments)
-    return BuiltNetwork(model, steps, state, share_of_time)
+    return steps, state, share_of_time
 
 
 def check_steps(
-    setup: TrainingSetup,
-    config: TrainConfig,
-    strategy: tf.distribute.Strategy,
-    step: int,
+    setup: TrainingSetup, strategy: tf.distribute.Strategy, step: int
 ) -> None:
     """Raises InputError if batches or steps cannot be divided evenly."""
+    config = setup.config
     num_steps, num_warmup_steps = setup.num_train_steps, setup.num_warmup_steps
     num_devices = strategy.num_replicas_in_sync
     num_parts = num_devices * config.gradient_accumulation_steps
@@ -168,7 +154,7 @@ def check_steps(
             "gradient_accumulation_steps; choose a multiple of "
             f"{num_parts}."
         )
-    for number in setup.interval(config), num_steps, max(0, num_steps - step):
+    for number in setup.interval, num_steps, max(0, num_steps - step):
         if number % config.steps_per_execution:
             raise InputError(
                 f"steps_per_execution {config.steps_per_execution} does "

@@ -14,7 +14,6 @@ from absl import logging
 from keras_bert.io.whole_files import write_json
 from keras_bert.training.best import best_of
 from keras_bert.training.callbacks import Callbacks
-from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import has_workers, value_of_chief
 from keras_bert.training.history import History
 from keras_bert.training.run_folder import RunFolder
@@ -33,13 +32,11 @@ class StoppingRules:
     """
 
     setup: TrainingSetup
-    config: TrainConfig
     folder: RunFolder
     callbacks: Callbacks
     history: History
 
     def __post_init__(self) -> None:
-        self._interval = self.setup.interval(self.config)
         minutes_before = self.history.last.get("minutes", 0.0)
         self._begin = time.monotonic() - 60 * minutes_before
 
@@ -55,7 +52,10 @@ class StoppingRules:
 
     def interval_is_over(self, step: int) -> bool:
         """Returns whether a step is the last of an interval, or of the run."""
-        if step % self._interval == 0 or step >= self.setup.num_train_steps:
+        if (
+            step % self.setup.interval == 0
+            or step >= self.setup.num_train_steps
+        ):
             return True
         # A callback must not end the interval of one worker alone.
         stops = self.callbacks.stops and not has_workers(self.folder.strategy)
@@ -66,7 +66,7 @@ class StoppingRules:
 
     def share_of_time(self) -> float:
         """Returns the elapsed share of `max_train_time`; it may exceed 1."""
-        limit = self.config.max_train_time
+        limit = self.setup.config.max_train_time
         return self.minutes() / limit if limit else 0.0
 
     def note_early_end(self, step: int) -> None:
@@ -93,7 +93,7 @@ class StoppingRules:
     def _patience_is_over(self, step: int) -> bool:
         if not self.setup.selection or not self.folder.is_written:
             return False
-        patience = self.setup.selection.patience * self._interval
+        patience = self.setup.selection.patience * self.setup.interval
         return 0 < patience <= step - best_of(self.folder.best)["since"]
 
 
