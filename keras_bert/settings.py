@@ -29,14 +29,17 @@ def setting(
     maximum: float | None = None,
     below: float | None = None,
     choices: tuple = (),
+    needs: str = "",
     is_for_training: bool = False,
 ) -> Any:
     """Returns a field for a frozen dataclass that is a `CheckedSettings`.
 
     By default, a number must be above 0. This function can set other limits: a
     `minimum` instead of the default, a `maximum`, a number that the value must
-    be `below`, or a list of `choices`. `is_for_training` marks a setting that
-    does not change the answers of a trained model.
+    be `below`, or a list of `choices`. `needs` is the name of the setting
+    without which this setting has no effect, so it must have its default.
+    `is_for_training` marks a setting that does not change the answers of a
+    trained model.
 
     Example:
         >>> import dataclasses
@@ -49,7 +52,8 @@ def setting(
     """
     limits = {"minimum": minimum, "maximum": maximum, "below": below}
     others = {"choices": choices, "is_for_training": is_for_training}
-    return dataclasses.field(default=default, metadata=limits | others)
+    metadata = limits | others | {"needs": needs}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 class CheckedSettings:
@@ -67,6 +71,12 @@ class CheckedSettings:
                 value = value.item()
                 object.__setattr__(self, field.name, value)
             _check(field, value)
+            needs = field.metadata.get("needs")
+            if needs and value != field.default and not getattr(self, needs):
+                raise InputError(
+                    f"{field.name} is {value!r}, but has no effect without "
+                    f"{needs}; give both, or leave {field.name} out."
+                )
 
     @classmethod
     def checked(cls, config: Any) -> Self:

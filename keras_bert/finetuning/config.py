@@ -37,8 +37,8 @@ class AdaptationConfig(TrainConfig):
     """
 
     lora_rank: int = setting(0, minimum=0)
-    lora_alpha: float | None = None
-    lora_targets: str = "query,value"
+    lora_alpha: float | None = setting(None, needs="lora_rank")
+    lora_targets: str = setting("query,value", needs="lora_rank")
     num_frozen_layers: int = setting(0, minimum=0)
     freeze_embeddings: bool = False
     head_learning_rate: float | None = None
@@ -57,13 +57,6 @@ class AdaptationConfig(TrainConfig):
                 "With lora_rank, all weights except the adapters and the "
                 "head are already frozen; leave out num_frozen_layers and "
                 "freeze_embeddings."
-            )
-        has_targets = self.lora_targets != AdaptationConfig.lora_targets
-        if not self.lora_rank and (self.lora_alpha or has_targets):
-            raise InputError(
-                "lora_alpha and lora_targets are for adapters, but there are "
-                "no adapters without lora_rank; give a lora_rank, or leave "
-                "out lora_alpha and lora_targets."
             )
 
 
@@ -105,22 +98,16 @@ class DistillationConfig(TrainConfig):
     hidden_layer_map: str = ""
     relation_layer_map: str = ""
     score_layer_map: str = ""
-    num_relation_heads: int = 12
+    num_relation_heads: int = setting(12, needs="relation_layer_map")
     output_weight: float = setting(1.0, minimum=0)
-    hidden_weight: float = setting(1.0, minimum=0)
-    relation_weight: float = setting(1.0, minimum=0)
-    score_weight: float = setting(1.0, minimum=0)
+    hidden_weight: float = setting(1.0, minimum=0, needs="hidden_layer_map")
+    relation_weight: float = setting(1.0, minimum=0, needs="relation_layer_map")
+    score_weight: float = setting(1.0, minimum=0, needs="score_layer_map")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parts = {f"{part}_weight": part for part in LAYER_PARTS}
-        for name, part in (parts | {"num_relation_heads": "relation"}).items():
-            has_layers, value = self.layer_map(part), getattr(self, name)
-            if not has_layers and value != getattr(DistillationConfig, name):
-                raise InputError(
-                    f"{name} is {value}, but has no effect without "
-                    f"{part}_layer_map; give both, or leave {name} out."
-                )
+        for part in LAYER_PARTS:
+            self.layer_map(part)  # raises InputError if wrong
 
     def layer_map(self, part: str) -> dict[int, int]:
         """Returns a mapping from layers of the network to the teacher's layers.
