@@ -1,6 +1,7 @@
 """The settings of a fine-tuning run."""
 
 import dataclasses
+import re
 from typing import Any
 
 from keras_bert.errors import InputError
@@ -118,25 +119,21 @@ class DistillationConfig(TrainConfig):
         """
         name = f"{part}_layer_map"
         text = getattr(self, name)
-        pairs = [pair.split(":") for pair in text.split(",")] if text else []
-        layers = {pair[0].strip(): pair[-1].strip() for pair in pairs}
-        numbers = [*layers, *layers.values()]
-        if (
-            any(len(pair) != 2 for pair in pairs)
-            or not all(map(str.isdecimal, numbers))
-            or len(layers) < len(pairs)
-        ):
+        pairs = text.split(",") if text else []
+        found = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", x) for x in pairs]
+        layers = {int(pair[1]): int(pair[2]) for pair in found if pair}
+        if len(layers) < len(pairs):  # no pair, or a layer that comes twice
             raise InputError(
                 f"{name} is {text!r}; give pairs of a network layer and a "
                 "teacher layer, such as 1:3,2:6, with each network layer "
                 "only once."
             )
-        if part != "hidden" and 0 in map(int, numbers):
+        if part != "hidden" and 0 in {*layers, *layers.values()}:
             raise InputError(
                 f"{name} is {text!r}, but layer 0, the embeddings, has no "
                 "attention; count the layers from 1."
             )
-        return {int(layer): int(teacher) for layer, teacher in layers.items()}
+        return layers
 
 
 @dataclasses.dataclass(frozen=True)

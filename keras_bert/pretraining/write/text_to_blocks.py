@@ -144,15 +144,13 @@ def _read_lines(file: str) -> Iterator[str]:
 
 def _not_json(lines: Iterable[str], file: str) -> Iterator[str]:
     """Yields lines; raises InputError if the first of them is JSON."""
-    lines = iter(lines)
-    for first in itertools.islice(lines, 1):
-        if begins_json(first):
+    for number, line in enumerate(lines):
+        if not number and begins_json(line):
             raise InputError(
                 f"{file} contains JSON, not plain text; give one JSON object "
                 "per line, and set text_field to the field with the text."
             )
-        yield first
-    yield from lines
+        yield line
 
 
 def _join_paragraphs(lines: Iterable[str]) -> Iterator[str]:
