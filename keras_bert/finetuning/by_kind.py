@@ -11,7 +11,6 @@ from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
-    finetuned_checkpoint,
     load_network,
     read_kind,
     read_training,
@@ -263,8 +262,9 @@ def load_finetuned(
         InputError: If the files do not say what the task is, if they lack a
             weight of the model, or if an argument does not fit the task.
     """
-    checkpoint = finetuned_checkpoint(path)
-    kind, bert_config = read_kind(checkpoint, labels, text_fields, settings)
+    kind, bert_config, checkpoint = read_kind(
+        path, labels, text_fields, settings
+    )
     model = load_network(kind, bert_config, checkpoint)
     training = read_training(checkpoint.folder)
     of_kind = _CLASSES.get(kind.name, FinetunedModel)

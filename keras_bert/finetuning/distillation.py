@@ -22,11 +22,7 @@ import tensorflow as tf
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import DistillationConfig
-from keras_bert.finetuning.folder import (
-    finetuned_checkpoint,
-    load_network,
-    read_kind,
-)
+from keras_bert.finetuning.folder import load_network, read_kind
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.rewired import (
     with_attention_relations,
@@ -68,8 +64,7 @@ def check_distillation(
                     "teacher."
                 )
         return
-    checkpoint = finetuned_checkpoint(teacher)
-    teacher_kind, teacher_config = read_kind(checkpoint)
+    teacher_kind, teacher_config, checkpoint = read_kind(teacher)
     teacher_config.check_max_seq_length(kind.spec.settings.max_seq_length)
     expected = _common(kind)
     for name, value in _common(teacher_kind).items():
@@ -169,8 +164,7 @@ def distill(
     labels of layers have the weight 1 at every token. If the teacher has a
     larger vocabulary, it reads the same tokens under its own ids.
     """
-    checkpoint = finetuned_checkpoint(teacher)
-    teacher_kind, teacher_config = read_kind(checkpoint)
+    teacher_kind, teacher_config, checkpoint = read_kind(teacher)
     teacher_model = load_network(teacher_kind, teacher_config, checkpoint)
     _check_outputs(model, teacher_model, kind)
     weight = config.distillation_weight

@@ -74,8 +74,11 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     files, because the hash does not include the code of such a kind. Memory
     holds a few chunks at a time. Raises InputError if a row is wrong.
     """
-    with contextlib.closing(_encoded_chunks(kind, rows, folder)) as chunks:
-        return _map_examples(chunks, folder)
+    with (
+        contextlib.closing(_encoded_chunks(kind, rows, folder)) as chunks,
+        Progress("Encoding", unit="rows") as progress,
+    ):
+        return _map_examples(chunks, folder, progress)
 
 
 def _encoded_chunks(
@@ -86,25 +89,15 @@ def _encoded_chunks(
     key = _key(kind) if is_ours else None
     waiting: collections.deque = collections.deque()
     num_threads = min(_MAX_THREADS, os.cpu_count() or 1)
-    with (
-        concurrent.futures.ThreadPoolExecutor(num_threads) as executor,
-        Progress("Encoding", unit="rows") as progress,
-    ):
-
-        def finish_one() -> Arrays:
-            size, future = waiting.popleft()
-            arrays = future.result()
-            progress.update(size)
-            return arrays
-
+    with concurrent.futures.ThreadPoolExecutor(num_threads) as executor:
         try:
             for chunk in in_chunks(rows):
                 if len(waiting) > num_threads:
-                    yield finish_one()
+                    yield waiting.popleft().result()
                 future = executor.submit(_encode, kind, chunk, folder, key)
-                waiting.append((len(chunk), future))
+                waiting.append(future)
             while waiting:
-                yield finish_one()
+                yield waiting.popleft().result()
         finally:
             executor.shutdown(cancel_futures=True)
 
@@ -228,7 +221,9 @@ def _check_agree(
             )
 
 
-def _map_examples(chunks: Iterable[Arrays], folder: Path) -> Examples:
+def _map_examples(
+    chunks: Iterable[Arrays], folder: Path, progress: Progress
+) -> Examples:
     """Returns the examples of all chunks, mapped from a joined copy on disk.
 
     The copy consists of files without names in the folder, so it vanishes when
@@ -249,6 +244,7 @@ def _map_examples(chunks: Iterable[Arrays], folder: Path) -> Examples:
             form = form or _form(arrays)
             _check_agree(form, _form(arrays), num_rows + 1)
             arrays["rows"] = arrays["rows"] + num_rows
+            progress.update(int(arrays["rows"][-1]) + 1 - num_rows)
             num_rows = int(arrays["rows"][-1]) + 1
             for name, array in arrays.items():
                 files[name].write(array.tobytes())

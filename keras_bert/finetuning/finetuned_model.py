@@ -23,9 +23,9 @@ from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.export_report import export_with_report
 from keras_bert.finetuning.folder import (
     changed_spec,
-    default_settings,
     origin_of,
     sidecars,
+    with_defaults,
     write_model_card,
 )
 from keras_bert.finetuning.label_order import label_places
@@ -168,10 +168,7 @@ class FinetunedModel:
         if spec is None or spec.kind != kind_class.name:
             shortest = cls.text_fields[: kind_class.num_text_fields[0]]
             spec = TaskSpec(kind_class.name, shortest, kind_class.Settings())
-            settings = {
-                **default_settings(kind_class, pretrained, config, settings),
-                **settings,
-            }
+            settings = with_defaults(settings, kind_class, pretrained, config)
         elif new_head or labels is not None:
             # Given labels may be in another order; `label_places` checks them.
             spec.settings.check_new_labels(settings)

@@ -31,16 +31,20 @@ _TRAINING = "training.json"
 
 
 def read_kind(
-    checkpoint: Checkpoint,
+    path: str | Path | None,
     labels: Sequence | None = None,
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> tuple[Kind, BertConfig]:
-    """Returns the kind and the encoder config of a fine-tuned checkpoint."""
+) -> tuple[Kind, BertConfig, Checkpoint]:
+    """Returns a fine-tuned checkpoint, with its kind and encoder config.
+
+    Raises InputError if the checkpoint is not a fine-tuned model.
+    """
+    checkpoint = finetuned_checkpoint(path)
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     spec = find_spec(checkpoint, bert_config)
     spec = changed_spec(spec, labels, text_fields, settings)
-    return build_kind(spec, tokenizer, bert_config), bert_config
+    return build_kind(spec, tokenizer, bert_config), bert_config, checkpoint
 
 
 def load_network(
@@ -99,24 +103,24 @@ def changed_spec(
     return dataclasses.replace(spec, **changes)
 
 
-def default_settings(
+def with_defaults(
+    given: Mapping[str, Any],
     kind: type[Kind],
     checkpoint: Checkpoint | None,
     bert_config: BertConfig,
-    given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns a kind's default settings for a network and its checkpoint.
+    """Returns settings, and the kind's defaults for a network for the others.
 
-    `given` contains the settings that are already set and need no default.
+    Some defaults depend on the checkpoint.
     """
     length = kind.Settings.max_seq_length
     length = min(length, bert_config.max_position_embeddings)
-    defaults = {"max_seq_length": length}
+    settings = {"max_seq_length": length}
     if checkpoint:
-        defaults |= kind.settings_from_checkpoint(
+        settings |= kind.settings_from_checkpoint(
             checkpoint, bert_config, given
         )
-    return defaults
+    return {**settings, **given}
 
 
 def is_finetuned(path: str | Path) -> bool:

@@ -211,22 +211,19 @@ def _settings_to_train(
     checkpoint: Checkpoint | None,
     bert_config: BertConfig,
 ) -> dict[str, Any]:
-    """Returns the task's settings, and defaults that suit the checkpoint.
+    """Returns all settings, with defaults that suit the checkpoint.
 
-    `given` contains the settings that need no default. A checkpoint of the
+    `given` contains the settings that replace the task's. A checkpoint of the
     task's kind passes on only the `inherited_settings` of the kind.
     """
     kind = get_kind(task.kind)
-    settings = dict(task.settings)
+    settings = {**task.settings, **given}
     if checkpoint and has_spec(checkpoint):
         spec = find_spec(checkpoint, bert_config)
         names = kind.inherited_settings if spec.kind == task.kind else ()
         inherited = {name: getattr(spec.settings, name) for name in names}
         settings = {**inherited, **settings}
-    defaults = folder.default_settings(
-        kind, checkpoint, bert_config, {**settings, **given}
-    )
-    return defaults | settings
+    return folder.with_defaults(settings, kind, checkpoint, bert_config)
 
 
 def _settings_to_evaluate(

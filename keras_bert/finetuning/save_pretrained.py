@@ -101,7 +101,7 @@ def save_pretrained(
     texts = {}
     if text_fields:
         # The kinds import TensorFlow, which a plain checkpoint does not need.
-        from keras_bert.finetuning.folder import default_settings
+        from keras_bert.finetuning.folder import with_defaults
         from keras_bert.kinds.fields import check_text_list
         from keras_bert.kinds.kind import TaskSpec
         from keras_bert.kinds.registry import get_kind, known_kinds
@@ -112,11 +112,11 @@ def save_pretrained(
         )
 
         of_kind = get_kind(kind or _kind_of(network, known_kinds()))
-        given = default_settings(of_kind, None, config, {})
+        values = with_defaults(settings or {}, of_kind, None, config)
         spec = TaskSpec(
             of_kind.name,
             tuple(text_fields),
-            make_settings(of_kind.name, {**given, **(settings or {})}),
+            make_settings(of_kind.name, values),
             check_text_list(labels, "labels"),
             tuple(of_kind.metrics)[:1],
         )

@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import LAYER_PARTS, FinetuningConfig
 from keras_bert.finetuning.encoding import encoded_folder
-from keras_bert.finetuning.folder import finetuned_checkpoint, read_kind
+from keras_bert.finetuning.folder import read_kind
 from keras_bert.finetuning.run import finetune
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
@@ -158,8 +158,7 @@ def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
     Raises InputError if the teacher was loaded with settings that differ from
     the settings in the folder.
     """
-    checkpoint = finetuned_checkpoint(teacher.checkpoint)
-    kind, _ = read_kind(checkpoint)
+    kind, _, checkpoint = read_kind(teacher.checkpoint)
     for name in ("pooling", "dense", "normalize"):
         given = getattr(teacher.settings, name)
         stored = getattr(kind.spec.settings, name)
