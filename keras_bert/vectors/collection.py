@@ -17,7 +17,6 @@ from absl import logging
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 from keras_bert.io.paths import to_path
-from keras_bert.kinds.fields import check_text
 from keras_bert.settings import CheckedSettings, setting
 from keras_bert.tasks import readers
 from keras_bert.tasks.base import Row
@@ -68,7 +67,11 @@ class Collection:
         """Yields each document's id, and its title followed by its text."""
         for row in _rows(self.folder, _CORPUS, "document"):
             title = row.get("title") or ""  # null means that there is none
-            check_text(title, f"The title of document {row['_id']!r}")
+            if not isinstance(title, str):
+                raise InputError(
+                    f"The title of document {row['_id']!r} is {title!r}; give "
+                    "a string, or null for no title."
+                )
             yield row["_id"], f"{title} {row['text']}".strip()
 
     def check_ids(self, ids: Sequence[str]) -> None:
