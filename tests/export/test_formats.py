@@ -106,8 +106,7 @@ def _assert_same(answers, expected):
             np.testing.assert_array_equal(answers[name], values)
 
 
-# In CI, one network with the usual inputs and one with packed inputs.
-_QUICK = [("classification", "litert"), ("embedding", "onnx")]
+_QUICK = [("classification", "litert")]
 
 
 @pytest.mark.parametrize(
@@ -417,7 +416,10 @@ def test_a_full_disk_is_named_and_leaves_nothing(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino"])
+@pytest.mark.parametrize(
+    "model_format",
+    ["litert", "onnx", pytest.param("openvino", marks=pytest.mark.slow)],
+)
 def test_a_damaged_network_is_refused(classifier, tmp_path, model_format):
     version = tmp_path / "1"
     shutil.copytree(classifier[2](model_format), version)

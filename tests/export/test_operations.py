@@ -45,7 +45,9 @@ def _nodes(folder):
 _SOON_CHECKED = ("classification",)
 
 
-@pytest.mark.parametrize("portable", [False, True])
+@pytest.mark.parametrize(
+    "portable", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     "name",
     [

@@ -143,18 +143,9 @@ def test_trained_saved_loaded_and_trained_on(family, kind, folder, tmp_path):
     assert _fit(again, kind, once)[0] < losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize(
-    "family",
-    [
-        "mpnet",
-        *(
-            pytest.param(x, marks=pytest.mark.slow)
-            for x in FAMILIES
-            if x != "mpnet"
-        ),
-    ],
-)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_adapters_are_saved_and_merged(family, folder, tmp_path):
     base = folder(family)
     model = TextClassifier.from_pretrained(base, max_seq_length=20)
@@ -264,15 +255,9 @@ def test_every_weight_has_the_rate_of_its_place(family):
     assert rates == pytest.approx({x: expected[x] for x in rates})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize(
-    "family",
-    [
-        pytest.param("electra", marks=pytest.mark.slow),
-        "mpnet",
-        pytest.param("modernbert", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("family", ["electra", "mpnet", "modernbert"])
 def test_an_explanation_finds_the_tokens_of_a_pair(family, folder):
     """RoBERTa and MPNet have one segment, and two separators in a pair."""
     model = TextClassifier.from_pretrained(

@@ -219,6 +219,7 @@ def test_two_replicas(records, vocab_file, tmp_path, mirrored, monkeypatch):
     assert 0 < figures["val_replaced_tokens_loss"] < 1
 
 
+@pytest.mark.slow
 def test_the_discriminator_is_fine_tuned_and_written_for_transformers(
     run_of_6, tmp_path, caplog
 ):

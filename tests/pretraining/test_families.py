@@ -34,16 +34,11 @@ def _build(config):
     return build_pretraining_model(config, next_sentence=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize(
     "family",
-    [
-        "roberta",
-        *(
-            pytest.param(x, marks=pytest.mark.slow)
-            for x in ("electra", "modernbert", "mpnet", "distilbert", "gte")
-        ),
-    ],
+    ["roberta", "electra", "modernbert", "mpnet", "distilbert", "gte"],
 )
 def test_it_goes_on_and_resumes(family, tmp_path):
     base = write_family(tmp_path / "base", family, build=_build)

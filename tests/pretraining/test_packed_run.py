@@ -88,15 +88,9 @@ def _assert_equal(packed, plain):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        pytest.param(
-            {"dynamic": True, "next_sentence": False}, marks=pytest.mark.slow
-        ),
-    ],
-    ids=str,
+    "changes", [{}, {"dynamic": True, "next_sentence": False}], ids=str
 )
 def test_packed_equals_plain(run, changes):
     _assert_equal(run(pack_sequences=True, **changes), run(**changes))

@@ -84,7 +84,7 @@ def _batches_of_worker(records, worker, num_workers, num_devices):
     ("place", "num_workers", "num_devices"),
     [
         pytest.param("disk", 64, 1, marks=pytest.mark.slow),
-        ("disk", 8, 8),
+        pytest.param("disk", 8, 8, marks=pytest.mark.slow),
         ("store", 8, 8),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
     [
         "modernbert",
         pytest.param("roberta", marks=pytest.mark.slow),
-        "xlm_roberta",
+        pytest.param("xlm_roberta", marks=pytest.mark.slow),
     ],
 )
 def test_words_of_tokenizers_that_mark_spaces(shared, name):
