@@ -90,7 +90,12 @@ class TokenizerJson:
             self.is_of_bert = self.model.get("type") not in _OTHER_MODELS
             self.vocab = self.model.get("vocab")
             if self.model.get("type") == "Unigram":
-                pieces = [piece for piece, _ in self.vocab]
+                # A space hides special tokens in files that this package wrote.
+                pairs = [
+                    [x.removesuffix(" "), score] for x, score in self.vocab
+                ]
+                self.model = self.model | {"vocab": pairs}
+                pieces = [piece for piece, _ in pairs]
                 self.vocab = {x: i for i, x in enumerate(pieces)}
                 if len(self.vocab) < len(pieces):
                     raise ValueError("two pieces are equal")

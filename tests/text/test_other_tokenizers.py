@@ -23,6 +23,7 @@ from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.piece_models import WordPiece
 from keras_bert.text.tokenizer_files import hub_files
+from keras_bert.text.tokenizer_json import TokenizerJson, tokenizer_json
 from keras_bert.text.tokenizer_sources import read_tokenizer
 from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
 
@@ -162,6 +163,14 @@ def test_added_and_special_tokens_without_tensorflow(golden, tmp_path, folder):
     special_ids = map(tokenizer.vocab.index, tokenizer.special_tokens)
     assert not {*special_ids} & {*ids[0]}
     assert library([f"the cov-19 {special} cov-19"]) == ids
+    # An exported folder is read back with the same pieces.
+    exported = tmp_path / "exported.json"
+    exported.write_text(tokenizer_json(tokenizer, tokenizer.found_in_text()))
+    again = ListTokenizer.from_settings(
+        TokenizerJson(exported), tokenizer.settings
+    )
+    assert again.vocab == tokenizer.vocab
+    assert again([f"the cov-19 {special} cov-19"]) == ids
 
 
 @pytest.mark.slow
