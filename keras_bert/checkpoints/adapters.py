@@ -106,8 +106,9 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     base_arrays = read_file(base_file)
     if _fingerprint(base_file) != base.base_fingerprint:
         raise InputError(
-            f"{file} was not trained on {base.base_checkpoint}; put the right "
-            f"base model there, or write its path into {ADAPTERS_FILE}."
+            f"The adapters in {file} were not trained on the model "
+            f"{base.base_checkpoint}; put the right base model there, or write "
+            f"its path into {ADAPTERS_FILE}."
         )
     if has_adapters(base_arrays):
         base_arrays = merge_into_base(base_arrays, base_file)

@@ -272,8 +272,8 @@ def _check_google_splits(tokenizer: TokenizerBase, vocab_file: Path) -> None:
         )
     if settings.added_tokens:
         logging.warning(
-            "google-research/bert does not recognize the tokenizer's added "
-            "tokens, such as %s.",
+            "google-research/bert splits the tokenizer's added tokens, such as "
+            "%s, like other text.",
             settings.added_tokens[0].content,
         )
     if not settings.do_lower_case:

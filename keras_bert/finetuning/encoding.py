@@ -215,7 +215,7 @@ def _check_agree(
         if first_form.get(name) != form.get(name):
             raise InputError(
                 f"From example {number} on, the {name} are {form.get(name)}, "
-                f"but {first_form.get(name)} before; all rows must have the "
+                f"but {first_form.get(name)} before. All rows must have the "
                 "same number of choices or texts, and `encode` of a kind must "
                 "return a ragged tensor where rows differ in size."
             )

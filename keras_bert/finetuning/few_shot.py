@@ -46,8 +46,8 @@ def contrast_and_solve(
     """
     if not start.checkpoint:
         raise InputError(
-            "Few-shot training starts from a checkpoint; make the model with "
-            "TextClassifier.from_pretrained."
+            "Few-shot training starts from a checkpoint, but this model has "
+            "none; make the model with TextClassifier.from_pretrained."
         )
     config = start.config
     settings: Any = kind.spec.settings

@@ -109,9 +109,9 @@ def with_defaults(
     checkpoint: Checkpoint | None,
     bert_config: BertConfig,
 ) -> dict[str, Any]:
-    """Returns settings, and the kind's defaults for a network for the others.
+    """Returns the given settings, and defaults of the kind for other settings.
 
-    Some defaults depend on the checkpoint.
+    Some defaults depend on the network and the checkpoint.
     """
     length = kind.Settings.max_seq_length
     length = min(length, bert_config.max_position_embeddings)
@@ -144,8 +144,8 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     """
     if not path:
         raise InputError(
-            f"The model is {path!r}; give the output_dir of keras-bert "
-            "finetune, or a Hub folder."
+            f"The model is {path!r}, but must be a path; give the output_dir "
+            "of keras-bert finetune, or a Hub folder."
         )
     checkpoint = Checkpoint.of(path)
     if has_spec(checkpoint):

@@ -191,9 +191,9 @@ class Kind(tf.Module):
         if former := _FORMER.intersection(cls.__dict__):
             raise InputError(
                 f"The kind {cls.__name__} has {min(former)}, which is no "
-                "longer read; remove it. hub = HubNames(...) says what other "
-                "libraries call a kind and its heads, and the labels get the "
-                "dtype of the result of gold."
+                "longer used; remove it. For the names of the kind and its "
+                "heads in other libraries, define hub = HubNames(...). The "
+                "labels get the dtype of what gold returns."
             )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]
@@ -255,7 +255,7 @@ class Kind(tf.Module):
         return {}
 
     def work_counter(self, bert_config: BertConfig) -> CountWork:
-        """Returns a function that counts the work of a batch."""
+        """Returns a function that counts the tokens and FLOPs of a batch."""
         # An output layer on all tokens is counted as if it were on the pooled
         # output. The difference is small.
         size = len(self.spec.labels) or 1

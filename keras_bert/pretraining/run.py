@@ -136,7 +136,7 @@ def pretrain(
     _check(config, bert_config, start)
     if config.do_lower_case is not None and not vocab_file:
         raise InputError(
-            "do_lower_case is about the vocabulary that is saved beside the "
+            "do_lower_case describes the vocabulary that is saved beside the "
             "weights; give the vocab_file too, or leave do_lower_case out."
         )
     # This comes first: workers must find each other before TensorFlow is used.
@@ -195,7 +195,7 @@ def _check(
     if config.pack_sequences and config.distribution_strategy == "tpu":
         raise InputError(
             "pack_sequences makes batches of changing shapes, which a TPU "
-            "cannot run; turn it off."
+            "cannot run; leave out pack_sequences."
         )
 
 

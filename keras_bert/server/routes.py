@@ -119,8 +119,8 @@ class Routes:
             is_closed = schema.get("additionalProperties") is False
             for key in value.keys() - fields.keys() if is_closed else ():
                 raise Refusal(
-                    f"{name} has the key {shown(key)}, which is not read here; "
-                    f"the keys are {', '.join(fields)}."
+                    f"{name} has the unknown key {shown(key)}; the keys are "
+                    f"{', '.join(fields)}."
                 )
         elif isinstance(value, list):
             for entry in value:

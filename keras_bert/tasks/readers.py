@@ -46,12 +46,11 @@ def tsv(
     the last column, or the name in the header. For splits without labels,
     `test_columns` replaces `columns`. `header` says whether each file begins
     with a header; it is required if `columns` or `test_columns` has only
-    indices. With `header=False`, a file
-    still has a header if one of its columns is given by name. A blank line is
-    skipped, unless the file has only one column. A line with a wrong number of
-    columns raises InputError. With `leave_out_broken`, such a line is skipped
-    and counted in the log, except in splits without labels: there, each row
-    needs a prediction.
+    indices. With `header=False`, a file still has a header if one of its
+    columns is given by name. A blank line is skipped, unless the file has only
+    one column. A line with a wrong number of columns raises InputError. With
+    `leave_out_broken`, such a line is skipped and counted in the log, except in
+    splits without labels: there, each row needs a prediction.
     """
     has_header = _has_header(header, columns, test_columns or columns)
 
@@ -81,8 +80,8 @@ def csv(
     """
     if not columns and header is False:
         raise InputError(
-            "Without columns, the names in the header are the fields; give the "
-            "columns, or leave header out."
+            "header is False, but without columns, the header names the "
+            "fields; give the columns, or leave header out."
         )
     has_header = not columns or _has_header(header, columns)
 

@@ -47,8 +47,8 @@ def get_task(name: str | Path) -> Task:
     if name not in tasks:
         raise InputError(
             f"No task is named {name!r}; the known tasks are "
-            f"{', '.join(sorted(tasks))}. Or give a Python file with TASKS of "
-            "your own."
+            f"{', '.join(sorted(tasks))}. Give one of these names, or a Python "
+            "file that defines TASKS."
         )
     return tasks[name]
 

@@ -164,9 +164,9 @@ def _folder_of(teacher: Embedder) -> tuple[Path, tuple[str, ...]]:
         stored = getattr(kind.spec.settings, name)
         if given != stored:
             raise InputError(
-                f"The {name} of the teacher is {given!r}, but the teacher in "
-                f"{checkpoint.folder}, which a layer map uses, has {stored!r}; "
-                f"leave out {name} when you load the teacher."
+                f"The teacher was loaded with {name}={given!r}, but layer maps "
+                f"use {checkpoint.folder}, which has {name}={stored!r}; leave "
+                f"out {name} when you load the teacher."
             )
     return checkpoint.folder, kind.spec.text_fields
 

@@ -233,7 +233,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
             if not is_real(score) or math.isnan(score):
                 raise InputError(
                     f"The score of {document} for {query} is {score}, which "
-                    "has no rank; check the model that made the run."
+                    "cannot be ranked; check the model that made the run."
                 )
     for id_ in itertools.chain(qrels, *qrels.values(), run, *run.values()):
         check_text(id_, f"The id {id_!r} in qrels or run")

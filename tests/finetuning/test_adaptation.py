@@ -264,7 +264,7 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
         load_finetuned(run)
     move(folder / "other")
     with pytest.raises(
-        InputError, match="was not trained on .*other; put the ri"
+        InputError, match="were not trained on .*other; put the ri"
     ):
         load_finetuned(run)
     # The fingerprint is that of any format, and of any heads.

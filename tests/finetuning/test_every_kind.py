@@ -196,7 +196,7 @@ def _rounded(answer, names):
         (
             "    metrics =",
             '    label_dtype = "int32"\n    metrics =',
-            "has label_dtype, which is no longer read",
+            "has label_dtype, which is no longer used",
         ),
     ],
 )

@@ -93,20 +93,20 @@ WRONG = [
     (_embed(dimensions=float("nan")), "must be integer"),
     (_embed(encoding_format=["float"]), "float or base64"),
     (_embed(encoding_format="hex"), "float or base64"),
-    # Keys that are not read.
+    # Unknown keys.
     (_predict("upper", inputs={"text": ["a"], "x": 1}), "'inputs' has 'x', bu"),
-    (_embed(dimension=2), "the key 'dimension', which is not read here"),
+    (_embed(dimension=2), "has the unknown key 'dimension'"),
     (_embed(truncate=True), "the keys are input, model"),
-    (("/embed", {"inputs": "a", "input": "b"}), "the key 'input'"),
-    (("/embed", {"inputs": "a", "prompt": "query"}), "the key 'prompt'"),
+    (("/embed", {"inputs": "a", "input": "b"}), "unknown key 'input'"),
+    (("/embed", {"inputs": "a", "prompt": "query"}), "unknown key 'prompt'"),
     (("/embed", {"inputs": "a", "encoding_format": "base64"}), "float"),
-    (("/tokenize", {"inputs": "a", "truncate": True}), "the key 'truncate'"),
-    (("/similarity", {**SIMILAR, "normalize": True}), "the key 'normalize'"),
+    (("/tokenize", {"inputs": "a", "truncate": True}), "unknown key 'truncate"),
+    (("/similarity", {**SIMILAR, "normalize": True}), "unknown key 'normalize"),
     (_similar(dimensions=4), "vectors of 2 or 3 numbers"),
-    (_similar(dimension=2), "the key 'dimension'"),
+    (_similar(dimension=2), "unknown key 'dimension'"),
     (
         ("/similarity", {"inputs": {**SIMILAR["inputs"], "texts": []}}),
-        "inputs has the key 'texts'",
+        "inputs has the unknown key 'texts'",
     ),
     # The form of the body says which route it is.
     (("/", {}), "The body has no inputs"),

@@ -118,8 +118,8 @@ def test_layers_are_those_of_the_folder_of_the_teacher(
     config = dataclasses.replace(CONFIG, hidden_layer_map="1:2")
     for teacher, message in (
         (embedder, "has no task.json"),
-        (load_embedder(large, pooling="max"), "pooling of the teacher is .*;"),
-        (load_embedder(large, normalize=False), "normalize of .*; leave"),
+        (load_embedder(large, pooling="max"), "has pooling=.mean.; leave"),
+        (load_embedder(large, normalize=False), "has normalize=True; leave"),
     ):
         with pytest.raises(InputError, match=message):
             distill(teacher, student, input_file, tmp_path / "o", config=config)

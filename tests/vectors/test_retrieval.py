@@ -297,5 +297,5 @@ def test_scores_may_be_numbers_of_numpy():
     for relevance in (2**31 - 1, -(10**30)):  # trec_eval would crash
         with pytest.raises(InputError, match="a whole number up to 1000000"):
             score_run({"q": {"b": relevance}}, run)
-    with pytest.raises(InputError, match="score of a for q is nan, which has"):
+    with pytest.raises(InputError, match="score of a for q is nan, which can"):
         score_run(qrels, {"q": {"a": np.float32("nan")}})

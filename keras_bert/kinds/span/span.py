@@ -189,8 +189,8 @@ class Span(Kind):
                     f"The label of question {_name(row, number)} is "
                     f"{row['label']!r}; give a list of answers, each with "
                     "'text', a string that is not empty, and 'answer_start', "
-                    "the index of its first character in the context. The "
-                    "list is empty if there is no answer."
+                    "the index of the character of the context at which this "
+                    "text begins. The list is empty if there is no answer."
                 )
         return [[answer["text"] for answer in row["label"]] for row in rows]
 

@@ -158,8 +158,8 @@ def label_windows(
     if lost:
         number, example = list(numbered(rows))[lost[0]]
         logging.warning(
-            "%d of %d answers are not at their answer_start, so they are not "
-            "learned; the first is %r, an answer to question %s.",
+            "%d of %d answers are not at their answer_start, so training skips "
+            "them; the first is %r, an answer to question %s.",
             len(lost),
             len(rows),
             example["label"][0]["text"],

@@ -69,7 +69,7 @@ def check_max_seq_length(max_seq_length: int) -> None:
     if max_seq_length < 5:
         raise InputError(
             f"max_seq_length is {max_seq_length}, but two sentences with "
-            "their special tokens need at least 5."
+            "their special tokens need at least 5 tokens."
         )
 
 

@@ -47,8 +47,8 @@ def test_the_first_and_the_last_token_of_an_answer(vocab_file, monkeypatch):
         (8, 4, 6),
     ]
     assert lost == [
-        "1 of 9 answers are not at their answer_start, so they are not "
-        "learned; the first is 'fox', an answer to question q5."
+        "1 of 9 answers are not at their answer_start, so training skips "
+        "them; the first is 'fox', an answer to question q5."
     ]
     _, labels, weights = examples.batch(np.arange(10))
     for name in ("start_logits", "end_logits"):
