@@ -50,8 +50,8 @@ def is_list(values: Any, ndims: tuple[int, ...] = (1,)) -> bool:
     """Returns whether a value is a list or another iterable.
 
     A string, a mapping and a set are not. If the value is an array, it must
-    have one of the `ndims`. A DataFrame has two, and iterating over it yields
-    the names of its columns.
+    have one of the `ndims`. So by default, a DataFrame is not a list: it has
+    two dimensions, and iterating over it yields the names of its columns.
     """
     is_one = isinstance(values, (str, bytes, Mapping, Set))
     has_items = isinstance(values, Iterable) and not is_one

@@ -37,7 +37,7 @@ def setting(
     By default, a number must be above 0. This function can set other limits: a
     `minimum` instead of the default, a `maximum`, a number that the value must
     be `below`, or a list of `choices`. `needs` is the name of the setting
-    without which this setting has no effect, so it must have its default.
+    without which this setting has no effect and must have its default.
     `is_for_training` marks a setting that does not change the answers of a
     trained model.
 

@@ -68,7 +68,7 @@ class TextClassifier(FinetunedModel):
         starts from the checkpoint, even if the model has been trained since.
 
         The arguments and the result are as in `fit`. Without a config, the
-        encoder learns for 20 epochs, with a peak learning rate of 2e-5.
+        encoder is trained for 20 epochs, with a peak learning rate of 2e-5.
 
         Example:
             >>> model = keras_bert.TextClassifier.from_pretrained(

@@ -80,11 +80,12 @@ class DistillationConfig(TrainConfig):
             network learns the hidden states of the teacher's layer 3, and layer
             2 learns from layer 6. Layer 0 is the embeddings.
         relation_layer_map: Pairs as in hidden_layer_map, such as 3:12. The
-            network learns the relations of the layers' queries, keys and values
-            (MiniLMv2). The widths of the two networks may differ.
+            network learns how similar the queries, keys and values of two
+            tokens are in the teacher's layers (their relations; MiniLMv2). The
+            widths of the two networks may differ.
         score_layer_map: Pairs as in hidden_layer_map. The network learns the
-            attention scores of the layers (TinyBERT); both networks must have
-            the same number of heads.
+            attention scores in the teacher's layers (TinyBERT); both networks
+            must have the same number of heads.
         num_relation_heads: The number of heads into which the relations of both
             networks are split; the widths of both networks must be multiples of
             this number.

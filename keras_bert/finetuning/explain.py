@@ -1,4 +1,4 @@
-"""A model and a text -> how much each token of the text moved the answer."""
+"""A model and a text -> how much each token of the text changed the answer."""
 
 import dataclasses
 import html
@@ -29,7 +29,7 @@ _FOR, _AGAINST = "31, 119, 180", "230, 126, 34"
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """How much each token of a text moved the answer of a model.
+    """How much each token of a text changed the answer of a model.
 
     A notebook shows an explanation in colors: blue tokens speak for the label
     or a larger number, and orange tokens speak against it.
@@ -244,7 +244,7 @@ def _integrate(
             break
     else:
         logging.warning(
-            "The attributions add up to %.3f, but the score changes by %.3f: "
+            "The attributions add up to %.3f, but the scores differ by %.3f: "
             "this network needs more steps than explain takes. "
             "Trust the signs, not the numbers.",
             own.sum(),

@@ -361,7 +361,7 @@ class FinetunedModel:
         return sorted(ranked, key=lambda x: -x["score"])[:top_k]
 
     def explain(self, x: Any, label: str | None = None) -> Explanation:
-        """Returns how much each token of one text or row moved the answer.
+        """Returns how much each token of one text or row changed the answer.
 
         By default, the `label` to explain is the most probable label. If the
         model has no labels, its number is explained. A notebook shows the
@@ -438,7 +438,8 @@ class FinetunedModel:
     def _present_start(self, config: FinetuningConfig, folder: Path) -> Start:
         """Returns the start of a training from the current weights.
 
-        If the model already has a network, the network is saved in the folder.
+        If the model already has a network, saves the model in `folder`, from
+        which the training then reads the weights.
         """
         start = dataclasses.replace(self._start, config=config)
         if self._model is None:

@@ -99,7 +99,10 @@ def reorder(
 
 
 def _ranks(names: Sequence[str]) -> list[int]:
-    """Returns the rank of each label's number, or its place without numbers."""
+    """Returns the rank of the number in each name.
+
+    If the names have no distinct numbers, returns the index of each name.
+    """
     numbers = [x.rpartition("_")[2] for x in names if _NO_NAME.fullmatch(x)]
     if len(set(map(int, numbers))) < len(names):
         return list(range(len(names)))

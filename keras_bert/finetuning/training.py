@@ -330,8 +330,7 @@ def _fingerprint(
 ) -> Fingerprint:
     """Returns the fingerprint of a run.
 
-    The hash of the training rows is computed from the encoded rows, the hash of
-    the validation rows from the rows before encoding.
+    Training rows are hashed after they are encoded, and validation rows before.
     """
     spec = dataclasses.asdict(kind.spec)
     digests = {

@@ -103,7 +103,11 @@ def predict_files_with_beam(
 
 
 def _sum(counters: Iterable[Any]) -> int:
-    """Returns the sum of counters; some runners count only attempts."""
+    """Returns the sum of counters.
+
+    Some runners count only attempts, so a line that is read again after a
+    failure counts again.
+    """
     counts = [
         counter.attempted if counter.committed is None else counter.committed
         for counter in counters

@@ -177,8 +177,9 @@ class _StandardOutput:
 def _fingerprint(folder: Path) -> str:
     """Returns a hash of the files of a version.
 
-    The variables of a SavedModel are not read, because they can be large. The
-    hash differs anyway, because each export has a new fingerprint.pb.
+    The variables of a SavedModel are not read, because they can be large. Two
+    exports still have different hashes, because each has its own
+    fingerprint.pb.
     """
     hashed = hashlib.blake2b(digest_size=16)
     for file in sorted(folder.rglob("*")):

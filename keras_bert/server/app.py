@@ -33,9 +33,9 @@ _LARGE = 50_000
 class App:
     """Answers requests to models, as an ASGI application.
 
-    Whether a request needs a key, its route and the form of its errors all
-    depend on `scope["path"]`. They do not depend on `request.url`, which also
-    contains the Host header.
+    The path in `scope["path"]` decides three things about a request: its route,
+    the form of its errors, and whether it needs a key. `request.url` does not,
+    because it also contains the Host header, which the client chooses.
 
     Attributes:
         state: The models, limits and counters that the routes share.

@@ -12,7 +12,8 @@ class ServerConfig(CheckedSettings):
 
     Attributes:
         host: The address to listen on.
-        port: The port to listen on; 0 takes a free port, which the log names.
+        port: The port to listen on. With 0, the server chooses a free port, and
+            the log names the port.
         max_batch_size: The largest number of rows in a batch.
         batch_timeout_ms: The number of milliseconds that the first row of a
             batch waits for other rows.
@@ -39,8 +40,8 @@ class ServerConfig(CheckedSettings):
         drain_seconds: The number of seconds after SIGTERM in which the server
             still accepts requests, while /readyz says that the server is not
             ready. In this time, each answer closes its connection.
-        shutdown_seconds: The number of seconds after drain_seconds in which the
-            server finishes its last requests.
+        shutdown_seconds: The number of seconds in which the server answers the
+            accepted requests, once the drain_seconds are over.
 
     Example:
         >>> keras_bert.server.ServerConfig(port=8080).max_batch_size

@@ -51,7 +51,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 def is_base64(value: Any) -> bool:
-    """Returns whether a value is {"b64": ...}, TensorFlow Serving's bytes."""
+    """Returns whether a value is {"b64": ...}, which stands for bytes."""
     return (
         isinstance(value, dict)
         and list(value) == ["b64"]

@@ -58,7 +58,7 @@ class Limits:
 
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
-        """Yields the number of texts, which count until the block ends."""
+        """Yields the number of texts, which is counted until the block ends."""
         config = self._config
         size = num_rows(columns) * reads_per_row(columns)
         if size > config.max_texts:

@@ -72,9 +72,9 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
 def _mirrored() -> tf.distribute.MirroredStrategy:
     """Returns the one mirrored strategy of the process.
 
-    Each strategy numbers its sums over replicas from the same start. TensorFlow
-    2.21 takes two sums with the same number for one sum, even if two strategies
-    made them, and raises an error if their shapes differ.
+    With a second strategy, sums over replicas could fail: each strategy numbers
+    its sums from the same start, and TensorFlow 2.21 treats two sums with the
+    same number as one sum, and raises an error if their shapes differ.
     """
     list_devices = tf.config.list_logical_devices
     devices = list_devices("GPU") or list_devices("CPU")

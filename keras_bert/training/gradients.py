@@ -35,8 +35,8 @@ class _Part(NamedTuple):
     """A micro-batch, or the whole batch of this replica.
 
     `output_gradients` are the gradients of the batch objectives with respect to
-    the outputs. With None, the part must be the whole batch, from which they
-    are computed.
+    the outputs. If they are None, they are computed from the part, which must
+    be the whole batch.
     """
 
     features: Tensors
@@ -314,7 +314,10 @@ def seed_variables(network: keras.Model) -> list[keras.Variable]:
 
 
 def _sums(objectives: Mapping[str, Objective], *values: Tensors) -> StepSums:
-    """Returns the sums; the values are the labels, outputs and weights."""
+    """Returns the sums of the losses and metrics of all outputs.
+
+    The values are the labels, the outputs and the weights.
+    """
     return {
         (name, metric): x
         for name, objective in objectives.items()

@@ -91,10 +91,10 @@ class TrainingSetup:
 def build_network(
     setup: TrainingSetup, folder: RunFolder, step: int
 ) -> tuple[Steps, TrainingState, keras.Variable | None]:
-    """Returns what trains the model, and its state, as they are after `step`.
+    """Returns the `Steps` and the state of a run, as they are after `step`.
 
-    The variable is the share of `max_train_time` that has elapsed; it is None
-    without a limit.
+    Also returns a variable for the share of `max_train_time` that has elapsed;
+    None without this limit.
     """
     config, checkpoint = setup.config, folder.checkpoint_of(step)
     with (

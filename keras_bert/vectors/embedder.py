@@ -239,7 +239,7 @@ def load_embedder(
             - `normalize`: whether to scale all vectors to the norm 1.
             - `max_seq_length`: the maximum sequence length, in tokens,
               including [CLS] and [SEP].
-            - `prompts`: a prompt for each role, as a dict such as
+            - `prompts`: the prompts, keyed by name, as a dict such as
               {"query": "question: "} or as JSON.
             - `default_prompt_name`: the name of the prompt that `embed` uses by
               default; "" for no prompt.

@@ -243,7 +243,10 @@ def _to_numbers(values: list, dtype: np.dtype) -> np.ndarray:
 
 
 def _is_same(number: float, value: float) -> bool:
-    """Returns whether a number equals a JSON value; a float may be rounded."""
+    """Returns whether a number equals the JSON value that it was made from.
+
+    If the JSON value is a decimal, the number may be rounded.
+    """
     is_rounded = isinstance(value, float) and math.isfinite(number)
     return number == value or is_rounded or not math.isfinite(value)
 

@@ -22,7 +22,7 @@ Updated = tuple[Tensors, Tensor]
 
 
 class Constants(NamedTuple):
-    """The arguments of an optimizer that the update of a variable needs."""
+    """The arguments of an optimizer that `update` needs."""
 
     decay: float
     beta_1: float
@@ -43,7 +43,7 @@ if _IS_TENSORFLOW:
 def sum_dense(gradients: Tensors) -> Tensors:
     """Returns dense gradients, summed over the replicas.
 
-    The gradient of an embedding may be a list of rows, which is not dense.
+    The given gradient of an embedding may be sparse: a list of rows.
     """
     if not _IS_TENSORFLOW:
         return gradients  # of the whole batch already, and dense
