@@ -151,7 +151,7 @@ def transformer_file(folder: Path) -> Path:
 
 
 def read_max_seq_length(folder: Path, task: str) -> Any:
-    """Returns the `max_seq_length` in the file beside the weights, or None.
+    """Returns the `max_seq_length` in the `transformer_file`, or None.
 
     Raises InputError if the network is for a task other than `task`, or if the
     file has an unknown option.

@@ -1,8 +1,8 @@
 """The outputs of a network -> answers, with NumPy, for each kind.
 
 These functions replace the signature `serving_default` where TensorFlow is not
-installed. A kind whose `decode` works in NumPy calls them too. Strings are
-bytes.
+installed. A kind whose `decode` works in NumPy calls them too. In the arrays,
+strings are bytes.
 """
 
 from collections.abc import Callable, Mapping

@@ -132,7 +132,7 @@ class Examples:
         return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
-        """Joins each `size` successive examples, of one text each, into one."""
+        """Joins each `size` successive examples into one; each has one text."""
         assert self.truncated is not None
         features = network_calls.group_texts(self.features, size)
         return Examples(

@@ -198,7 +198,10 @@ class MultiLabel(Classification):
         return gold
 
     def predicted(self, answers: Sequence[Answer]) -> np.ndarray:
-        """Returns scores, float64 [rows, L], negative for labels not given."""
+        """Returns scores, float64 [rows, L].
+
+        The score of a label that is not in the answer is negative.
+        """
         return np.array(
             [
                 [

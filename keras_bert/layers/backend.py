@@ -13,9 +13,9 @@ def traced_separately(function: Callable) -> Callable:
 
     In TensorFlow, the graph that calls a custom gradient stays in memory until
     the process ends, together with all weights that this graph reads. So during
-    a second `fit`, the weights would be in memory twice. The graph of the
-    function alone reads no weights. With other backends, the function is
-    returned unchanged.
+    a second `fit`, the weights would be in memory twice. The separate graph
+    contains only the function, so it reads no weights. With other backends, the
+    function is returned unchanged.
     """
     if keras.backend.backend() != "tensorflow":
         return function

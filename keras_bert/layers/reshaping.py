@@ -76,7 +76,7 @@ def tokens_at(positions: Any, x: Any) -> Any:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FoldChoices(keras.layers.Layer):
-    """Joins the axes of examples and rows: [B, R, S] -> [B*R, S]."""
+    """Joins the rows of all examples into one axis: [B, R, S] -> [B*R, S]."""
 
     def call(self, x: Any) -> Any:
         return ops.reshape(x, (-1, ops.shape(x)[-1]))

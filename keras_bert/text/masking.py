@@ -140,8 +140,8 @@ class MaskedLMMasker(tf.Module):
     ) -> tf.Tensor:
         """Returns which tokens are chosen, bool [B, S].
 
-        If two random numbers are equal at the cut, one more token is chosen.
-        This happens in about one row in ten million.
+        If the last chosen token and the next token have the same random number,
+        both are chosen. This happens in about one row in ten million.
         """
         bits = row_bits(seeds, 0, tf.range(tf.shape(candidate)[1]))
         order = tf.where(candidate, to_order(bits), -1)

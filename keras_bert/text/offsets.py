@@ -29,7 +29,8 @@ class TokensWithOffsets(NamedTuple):
     ) -> Self:
         """Returns the tokens, with byte spans computed from character spans.
 
-        The columns are the ids, their starts and their ends.
+        The columns are the ids of the tokens, and the starts and ends of the
+        character spans.
         """
         ids, starts, ends = columns[0], columns[1].values, columns[2].values
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
@@ -60,7 +61,8 @@ def locate(
     A span leaves out removed characters at its ends.
 
     Args:
-        columns: The ids, their starts and their ends, [B, (tokens)].
+        columns: The ids of tokens, and the starts and ends of the byte spans,
+            each [B, (tokens)].
         chars: The characters of the original texts.
         clean: The characters of the clean texts.
         sizes: The number of bytes of each clean character, int32 [C]; 0 for a

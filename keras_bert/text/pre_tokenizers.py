@@ -117,9 +117,10 @@ class Metaspace:
     """Splits into words that begin with a mark instead of a space."""
 
     def __init__(self, splits_at_white_space: bool):
-        """With `splits_at_white_space`, white space only separates words.
+        """With `splits_at_white_space`, words contain no white space.
 
-        Without it, each space begins a word, and other white space is text.
+        Without it, each space begins a word, and other white space is part of
+        the words.
         """
         self._white = unicode_data.pattern_of(_kinds() == _WHITE) + "+"
         self._splits = splits_at_white_space

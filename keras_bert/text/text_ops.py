@@ -1,6 +1,6 @@
 """String operations from tensorflow-text or in plain TensorFlow.
 
-tensorflow-text has wheels for few platforms.
+Plain TensorFlow is needed because tensorflow-text has wheels for few platforms.
 """
 
 from collections.abc import Callable

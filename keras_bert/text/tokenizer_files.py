@@ -175,7 +175,8 @@ def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
 def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
     """Returns the text of files that transformers can read, by file name.
 
-    In transformers, the name of a special token in a text becomes that token.
+    With these files, the name of a special token in a text always becomes that
+    token, as usual in transformers.
     """
     settings = tokenizer.settings
     inputs = ["input_ids", "token_type_ids", "attention_mask"]

@@ -29,7 +29,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
         normalize: Whether to scale all vectors to norm 1.
         similarity: The similarity of two vectors: cosine, or dot for their
             dot product. Training compares cosines.
-        prompts: A JSON object that maps the names of roles to prompts, such as
+        prompts: A JSON object that maps names to prompts, such as
             {"query": "question: ", "document": "answer: "}.
         default_prompt_name: The name of the prompt that precedes a text if no
             other prompt is named, as in training; empty for no prompt.

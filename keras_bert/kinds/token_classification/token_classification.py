@@ -76,15 +76,15 @@ class TokenClassification(Kind):
     tags. A score is the marginal probability of the tag: the sum of the
     probabilities of all sequences of tags that have this tag at the word.
 
-    The label of a word is learned and predicted at its first token. If a
-    text is given instead of its words, it is split around punctuation, so a
-    word such as "U.S." becomes several words. Therefore, such a word is learned
-    at the first token of each of its parts, and the later parts get I- instead
-    of B-. A text longer than `max_seq_length` is read in windows that overlap
-    by half of their tokens; each word is learned and predicted in one of the
-    windows. In training, a CRF treats the words of each window as a separate
-    sequence; in prediction, it chooses the tags of all words of the text
-    together.
+    The label of a word is the label of its first token, in training and in
+    prediction. If a text is given instead of its words, it is split around
+    punctuation, so a word such as "U.S." becomes several words. Therefore, in
+    training, the first token of each part of such a word has a label, and the
+    later parts get I- instead of B-. A text longer than `max_seq_length` is
+    read in windows that overlap by half of their tokens; each word has its
+    label in only one of the windows. In training, a CRF treats the words of
+    each window as a separate sequence; in prediction, it chooses the tags of
+    all words of the text together.
 
     A row without a label may have a `text` instead of the words. The text is
     split at white space and around punctuation, except for the
@@ -351,8 +351,8 @@ class TokenClassification(Kind):
     def _labels(self, tokens: Tokens, gold_ids: list[int]) -> tf.RaggedTensor:
         """Returns the labels of the tokens in all windows, ragged.
 
-        If a word would be several words in a text, the later words are learned
-        too, with the label that continues the label of the first word.
+        A word such as "U.S." would be several words in a text. The later of
+        these words have labels too, which continue the label of the first.
         """
         in_text = tokens.of_text(self._word_starts)
         is_first, is_learned = (

@@ -1,4 +1,4 @@
-"""Words -> tokens -> windows; each word is read in one of the windows."""
+"""Words -> tokens -> windows; each word has its label in one window."""
 
 import dataclasses
 import unicodedata
@@ -211,8 +211,8 @@ def window_words(
     """Returns tokens in windows of up to `max_seq_length` tokens.
 
     Neighboring windows share half of their tokens. The last two may share more,
-    because the last window is full and ends with the text. A word is read in
-    the window with the most text around its first token.
+    because the last window is full and ends with the text. A word has its label
+    in the window with the most text around its first token.
     """
     size = max_seq_length - 2
     ids = tokens.ids
