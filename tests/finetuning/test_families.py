@@ -86,9 +86,11 @@ KINDS = {
         {},
     ),
 }
-_QUICK = [("mpnet", "multilabel")]
-# Two kinds of each family.
-_PAIRS = [
+_QUICK = ("mpnet", "multilabel")
+# Two kinds of each family, and a third with narrow embeddings and with rotary
+# positions.
+_PAIRS = [("electra", "crf"), ("gte", "regression")]
+_PAIRS += [
     (family, [*KINDS][(i + j) % len(KINDS)])
     for i, family in enumerate(FAMILIES)
     for j in (0, 4)
@@ -122,8 +124,8 @@ def _answers(model, kind):
 @pytest.mark.parametrize(
     ("family", "kind"),
     [
-        pytest.param(x, y, marks=[] if (x, y) in _QUICK else pytest.mark.slow)
-        for x, y in sorted({*_QUICK, *_PAIRS})
+        _QUICK,
+        *(pytest.param(*x, marks=pytest.mark.slow) for x in sorted(_PAIRS)),
     ],
 )
 def test_trained_saved_loaded_and_trained_on(family, kind, folder, tmp_path):

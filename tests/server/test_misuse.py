@@ -100,8 +100,14 @@ WRONG = [
     (("/embed", {"inputs": "a", "input": "b"}), "unknown key 'input'"),
     (("/embed", {"inputs": "a", "prompt": "query"}), "unknown key 'prompt'"),
     (("/embed", {"inputs": "a", "encoding_format": "base64"}), "float"),
-    (("/tokenize", {"inputs": "a", "truncate": True}), "unknown key 'truncate"),
-    (("/similarity", {**SIMILAR, "normalize": True}), "unknown key 'normalize"),
+    (
+        ("/tokenize", {"inputs": "a", "truncate": True}),
+        "has the unknown key 'truncate'",
+    ),
+    (
+        ("/similarity", {**SIMILAR, "normalize": True}),
+        "has the unknown key 'normalize'",
+    ),
     (_similar(dimensions=4), "vectors of 2 or 3 numbers"),
     (_similar(dimension=2), "unknown key 'dimension'"),
     (
