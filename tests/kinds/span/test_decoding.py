@@ -62,11 +62,13 @@ def test_a_context_with_a_token_always_has_an_answer(vocab_file):
 
 def test_padding_is_never_an_answer(vocab_file):
     rows = [span_row("a dog jumped", "dog"), span_row("the fox", "fox")]
+    # A single token would be found even among the logits of padding.
+    rows.append(span_row("the fox", "the fox"))
     kind = span_kind(vocab_file, n_best_size=2)
     examples = kind.encode(rows, labeled=True)
     outputs = gold_logits(examples)
     expected = kind.decode(rows, examples, outputs)
-    assert [a["answer"] for a in expected] == ["dog", "fox"]
+    assert [a["answer"] for a in expected] == ["dog", "fox", "the fox"]
     padded = {
         name: [np.append(x, [99.0] * 5) for x in arrays]
         for name, arrays in outputs.items()
