@@ -123,7 +123,7 @@ class DistillationConfig(TrainConfig):
         pairs = text.split(",") if text else []
         found = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", x) for x in pairs]
         layers = {int(pair[1]): int(pair[2]) for pair in found if pair}
-        if len(layers) < len(pairs):  # no pair, or a layer that comes twice
+        if len(layers) < len(pairs):  # something else, or a layer twice
             raise InputError(
                 f"{name} is {text!r}; give pairs of a network layer and a "
                 "teacher layer, such as 1:3,2:6, with each network layer "

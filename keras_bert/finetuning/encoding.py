@@ -244,8 +244,9 @@ def _map_examples(
             form = form or _form(arrays)
             _check_agree(form, _form(arrays), num_rows + 1)
             arrays["rows"] = arrays["rows"] + num_rows
-            progress.update(int(arrays["rows"][-1]) + 1 - num_rows)
-            num_rows = int(arrays["rows"][-1]) + 1
+            end = int(arrays["rows"][-1]) + 1
+            progress.update(end - num_rows)
+            num_rows = end
             for name, array in arrays.items():
                 files[name].write(array.tobytes())
         are_choices = bool(arrays.pop("are_choices"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# The logit of what is no answer, such as padding: its score is 0.
+# A logit so low that its score is 0, such as the logit of padding.
 NEVER = -1e9
 Array = np.ndarray
 Arrays = dict[str, Array]

@@ -66,7 +66,7 @@ class Collection:
     def documents(self) -> Iterator[tuple[str, str]]:
         """Yields each document's id, and its title followed by its text."""
         for row in _rows(self.folder, _CORPUS, "document"):
-            title = row.get("title") or ""  # null means that there is none
+            title = row.get("title", "")
             if not isinstance(title, str):
                 raise InputError(
                     f"The title of document {row['_id']!r} is {title!r}; give "
