@@ -16,7 +16,7 @@ from keras_bert.models.flops import count_work
 from keras_bert.pretraining.config import PretrainingConfig
 
 NUM_STEPS, BATCH_SIZE = 1_000_000, 256
-SHORT, LONG = 128, 512  # tokens; in the paper, 90 % of the steps have 128
+SHORT, LONG = 128, 512  # tokens; in the paper, 90% of the steps have 128
 NUM_WORDS = 3.3e9  # in Wikipedia and the books, from the paper
 STATE = 4.03e9  # the weights and two moments, from the v5e compiler
 GRADIENTS = STATE / 3

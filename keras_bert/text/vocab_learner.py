@@ -46,7 +46,7 @@ def learn_vocab(
     Args:
         lines: The lines of the text, in any order.
         output_file: The file to write; it appears when it is complete.
-        vocab_size: The largest number of pieces. The vocabulary can be 5 %
+        vocab_size: The largest number of pieces. The vocabulary can be 5%
             smaller, and smaller still if the text has few distinct words.
         do_lower_case: Whether to lower-case the text and remove accents.
 
