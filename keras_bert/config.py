@@ -90,8 +90,8 @@ class BertConfig(CheckedSettings):
             mean of all tokens).
         masked_lm_act: The activation of the masked-LM head, if it differs from
             `hidden_act`.
-        prediction_head: Whether a dense layer with `pooler_act` and a norm come
-            before every output layer (ModernBERT).
+        prediction_head: Whether a dense layer (with `pooler_act`) and a norm
+            precede every output layer (ModernBERT).
     """
 
     vocab_size: int

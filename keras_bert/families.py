@@ -149,7 +149,7 @@ def _nomic(values: Values) -> Values:
 
 
 def _modern(values: Values) -> Values:
-    """Returns ModernBERT's biases, global layers, rotary bases, activations."""
+    """Returns the fields of a `BertConfig` that ModernBERT's keys determine."""
     count = values["num_hidden_layers"]
     every = values.get("global_attn_every_n_layers", 3)
     layers = values.get("layer_types")

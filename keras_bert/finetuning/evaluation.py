@@ -55,7 +55,7 @@ class Evaluation:
 
 
 class Predictor:
-    """Computes the outputs for each example in batches, and the loss.
+    """Computes the outputs for all examples, batch by batch, and the loss.
 
     The network runs on the default device, outside of any strategy. In a run on
     a TPU, this device is the CPU of the host, which takes batches of all

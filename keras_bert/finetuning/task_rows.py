@@ -141,7 +141,8 @@ def _warn_of_numbers(rows: Sequence[Row], fields: Sequence[str]) -> None:
     if ignored and "label" not in row:
         logging.warning(
             f"The rows have no label, so their numbers in {', '.join(ignored)} "
-            "are ignored; if one is the label, rename it to 'label'."
+            "are ignored; if one of these fields is the label, rename it to "
+            "'label'."
         )
 
 

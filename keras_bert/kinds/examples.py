@@ -92,9 +92,9 @@ class Examples:
         """The number of tokens in the rows of each example, with padding, [N].
 
         The example with the most tokens determines the shape of its batch,
-        because it has both the most rows and the longest row: only windows make
-        the number of rows differ, and an example with more windows than texts
-        has a full window.
+        because no other example has more rows or a longer row: the number of
+        rows differs only if texts are read in windows, and an example with more
+        windows than texts has a full window.
         """
         longest, totals, counts = self._sizes
         return totals if self.packed else longest * counts
@@ -132,7 +132,7 @@ class Examples:
         return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
-        """Joins each `size` successive examples into one; each has one text."""
+        """Joins every `size` successive examples of one text into one."""
         assert self.truncated is not None
         features = network_calls.group_texts(self.features, size)
         return Examples(
@@ -146,8 +146,8 @@ class Examples:
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         """Returns features, labels and weights of the examples at `indices`.
 
-        Labels without weights get the weight 0 for padding and `IGNORED`, and 1
-        otherwise.
+        If `weights` lacks an output, its labels get the weight 1, except for
+        padding and labels that are `IGNORED`, which get the weight 0.
         """
         features, labels, weights = (
             {name: tf.gather(x, indices) for name, x in tensors.items()}

@@ -289,7 +289,7 @@ class Kind(tf.Module):
         return outputs
 
     def reset_tuned(self, model: keras.Model) -> None:
-        """Resets what `tune` fits, for training without a dev set."""
+        """Resets the weights that `tune` fits, to train without a dev set."""
 
     def served_answer(self, outputs: Tensors) -> Tensors:
         """Returns the answers for outputs [B, ...], eagerly or in a graph.

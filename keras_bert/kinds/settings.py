@@ -219,11 +219,11 @@ class TokenClassificationSettings(LabelSmoothingSettings):
     """Settings of a token classification task.
 
     Attributes:
-        entity_grouping: How entities are found and scored. "words" joins the
-            labels of words; an entity has the lowest score of its words.
-            "first" and "simple" are transformers' strategies, with mean scores:
-            "first" joins the labels of words; "simple" joins the labels of
-            tokens, so an entity may end inside a word.
+        entity_grouping: How entities are found and scored. With "words", an
+            entity consists of whole words and has the lowest of their scores.
+            "first" and "simple" are transformers' strategies, in which an
+            entity has the mean of the scores: with "first", of its words; with
+            "simple", of its tokens, so an entity may end inside a word.
         crf: Whether the labels of a text are chosen together, with a score for
             each pair of neighboring labels (a linear-chain CRF).
         inner_punctuation: The characters that do not end a word if no space is

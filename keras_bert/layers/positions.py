@@ -68,7 +68,7 @@ class RelativePositions(keras.layers.Layer):
     other (MPNet, arXiv 2004.09297). A head has 32 biases, 16 for each
     direction. Each distance below 8 has its own bias. Longer distances are
     grouped into 8 ranges that widen, with one bias for each range. The last
-    range begins at 91 and has no upper limit.
+    range begins at the distance 91 and has no upper limit.
 
     Example:
         >>> from keras_bert.layers.positions import RelativePositions

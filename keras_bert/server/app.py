@@ -163,7 +163,7 @@ class App:
         return join_rows(call.function, answered)
 
     async def _run(self, size: int, function: Callable, *args: Any) -> Any:
-        """Returns a function's result; a thread runs it if `size` is large."""
+        """Returns a function's result; uses a thread if `size` is large."""
         if size < _LARGE:
             return function(*args)
         loop = asyncio.get_running_loop()

@@ -17,7 +17,7 @@ _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
 def _row(columns: Row) -> Row:
-    """Returns a row; a common start, if any, is put before each ending."""
+    """Returns a row; a start that all endings share precedes each ending."""
     start = f"{columns['start']} " if "start" in columns else ""
     row = {
         "context": columns["context"],

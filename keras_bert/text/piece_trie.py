@@ -87,8 +87,8 @@ class Chars(NamedTuple):
         codes: The code points, int64.
         rows: The index of each character's word, int32.
         places: The index of each character in its word, int32.
-        room: The number of characters in the rest of the word, including each
-            character itself, int32.
+        room: The number of characters from each character to the end of its
+            word, including both ends, int32.
         byte_ends: The byte offset in the word at which each character ends,
             int32.
         lengths: The number of characters of each word, int32 [W].

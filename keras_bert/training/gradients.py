@@ -288,7 +288,11 @@ class BatchGradients:
     def _output_gradients(
         self, labels: Tensors, outputs: Tensors, weights: Tensors
     ) -> tuple[Tensors, StepSums]:
-        """Returns each batch loss's gradient by its output, and the sums."""
+        """Returns the gradients of the batch objectives, and their sums.
+
+        A gradient is the derivative of an objective's loss with respect to this
+        replica's rows of the output.
+        """
         whole = self._whole_batch(labels, outputs, weights)
         output_gradients = {}
         for name, objective in self._batch_objectives.items():

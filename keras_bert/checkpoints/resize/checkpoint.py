@@ -22,8 +22,8 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
-# The weights, config, tokenizer and task. The task is {"task.json": its text},
-# or empty for no task.
+# The weights, config, tokenizer and task. The task is {"task.json": the text of
+# this file}, or empty for no task.
 WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
 # ELECTRA's generator has as many layers as its discriminator.
@@ -149,8 +149,9 @@ def keep_layers(
 def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """Returns the weights of a checkpoint, its config, tokenizer and task.
 
-    The task of a fine-tuned model is {"task.json": its text}; write it into the
-    new checkpoint to keep the task. For any other model, the task is empty.
+    The task of a fine-tuned model is {"task.json": the text of this file};
+    write the file into the new checkpoint to keep the task. For any other
+    model, the task is an empty dict.
 
     Raises FileNotFoundError if the checkpoint, config or vocabulary is missing,
     and InputError if the config and the vocabulary do not belong together.

@@ -149,7 +149,7 @@ class Embedding(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Returns examples of rows, unlabeled if they do not fit the loss."""
+        """Returns examples, without labels if the rows do not fit the loss."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         after_prompts = [self._prompt + text for text in texts]

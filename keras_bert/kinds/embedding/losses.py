@@ -1,4 +1,4 @@
-"""Losses on text vectors, and the rows that each loss and metric takes.
+"""Losses on text vectors, and the row formats that losses and metrics take.
 
 All losses compare vectors by their cosine. `embeddings` are [B, C, H]: B
 examples of C texts each, which are an anchor, its positive and any number of

@@ -19,8 +19,8 @@ class WordStarts:
     With "simple", each token begins a word. With "first" and a BERT tokenizer,
     a word begins at each piece without ##; with "first" and another tokenizer,
     at each piece that has the mark for a space. With "words", a word also
-    begins at and after each punctuation mark; with a BERT tokenizer, "first"
-    has the same effect.
+    begins at and after each punctuation mark. With a BERT tokenizer, this
+    equals "first", because no piece joins a mark to other characters.
 
     Two words of a text count as one if a character of `inner_punctuation`,
     without spaces around it, is between them. With "simple", no words are

@@ -51,7 +51,7 @@ class PretrainingRecords:
 
         Raises:
             InputError: If a file is not a TFRecord file, if all files are
-                empty, or if the first record of a file has other lengths than
+                empty, or if the first record of a file has lengths other than
                 `max_seq_length` and `max_predictions_per_seq`.
         """
         if not files:
@@ -290,7 +290,7 @@ def _count_call() -> None:
 
 @atexit.register
 def _end_calls() -> None:
-    """Makes new calls fail, and waits until tf.data makes no more calls."""
+    """Makes later calls by tf.data fail, and waits for earlier calls to end."""
     global _is_ending
     _is_ending = True
     before = -1
