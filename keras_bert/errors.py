@@ -26,7 +26,7 @@ class InputError(ValueError):
 
 
 def first_line(error: Exception) -> str:
-    """Returns the beginning of an error's message, to quote it in another."""
+    """Returns the beginning of an error's message, for another message."""
     return str(error).strip().partition("\n")[0][:200]
 
 

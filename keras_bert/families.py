@@ -93,7 +93,7 @@ _ROPE_KEYS = """
 
 
 def _rotary(values: Values) -> Values:
-    """Returns the fields for rope_parameters or the older rope_scaling."""
+    """Returns `BertConfig` fields for rope_parameters or older rope_scaling."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     theta = rope.get("rope_theta", values.get("rope_theta"))
     kind = rope.get("rope_type", rope.get("type", "default"))

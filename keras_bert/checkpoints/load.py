@@ -66,10 +66,10 @@ def load_checkpoint(
     Raises:
         FileNotFoundError: If there is no checkpoint.
         InputError: If the checkpoint lacks a weight of the model, has a weight
-            that the model lacks, or has a weight of another shape than in the
-            model. However, the checkpoint may lack a whole head, or have one
-            that the model lacks; the log warns if a head of the model keeps its
-            random weights.
+            that the model lacks, or has a weight whose shape is different in
+            the model. However, the checkpoint may lack a whole head, or have a
+            head that the model lacks; the log warns if a head of the model
+            keeps its random weights.
     """
     file, absent = _load(model, checkpoint, new_head)
     if absent:

@@ -66,7 +66,7 @@ def read_bert_config(
 
 
 class Flags:
-    """The flags of a command line; an attribute returns a flag's value.
+    """The flags of a command line: `flags.NAME` is the value of the flag NAME.
 
     Each parameter of `run` is a flag. The flag's help is the parameter's entry
     under "Args:" in `doc`. If the parameter has no default, the flag is

@@ -284,7 +284,10 @@ def _new_inputs(model: keras.Model) -> dict[str, keras.KerasTensor]:
 def _call_layers(
     model: keras.Model, inputs: dict[str, keras.KerasTensor], call: Callable
 ) -> keras.Model:
-    """Returns a model with the same layers; `call` calls each on its inputs."""
+    """Returns a model with the same layers.
+
+    `call` takes a layer and its inputs, and returns the layer's output.
+    """
     return keras.models.clone_model(
         model, inputs, clone_function=lambda layer: layer, call_function=call
     )

@@ -274,7 +274,7 @@ def load_vocab(
 
 
 def capitals_of(pieces: Iterable[str]) -> list[str]:
-    """Returns the pieces with a capital letter, except [CLS] and the like."""
+    """Returns the pieces with a capital letter that do not begin with [."""
     return [p for p in pieces if p != p.lower() and not p.startswith("[")]
 
 

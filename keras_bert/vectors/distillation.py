@@ -92,8 +92,8 @@ def distill(
         InputError: If the vectors of the two networks have different sizes, if
             there are fewer than two texts, or if a line or a setting is
             invalid. With a layer map, also if the teacher lacks a word piece of
-            the network, if the teacher was loaded with another `pooling`,
-            `dense` or `normalize` than its checkpoint has, or if the teacher is
+            the network, if the teacher was loaded with a `pooling`, `dense` or
+            `normalize` that differs from its checkpoint's, or if the teacher is
             a pre-trained checkpoint without settings.
     """
     config = FinetuningConfig.checked(config)

@@ -82,8 +82,9 @@ def pretraining_batches(
 def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Packs a batch of pre-training examples into fewer rows of equal length.
 
-    Takes a batch from `PretrainingRecords`, [B, S] and so on. Returns R rows of
-    at most K sequences and P masked positions, with all padding at the end:
+    Takes a batch of `PretrainingRecords`, in which each row is one sequence.
+    Returns R rows of at most K sequences and P masked positions, with all
+    padding at the end:
 
         input_ids, segment_ids: int32 [R, S].
         input_mask: int32 [R, S], the index of the token's sequence in its row,
