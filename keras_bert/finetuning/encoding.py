@@ -192,9 +192,9 @@ def _key(kind: Kind) -> bytes:
 def _form(arrays: Arrays) -> dict[str, Any]:
     """Returns what the arrays of all files of a data set must have in common.
 
-    For each array, this is the dtype and the shape without the first axis. For
-    choices, it is also the number of sequences per example; for texts in
-    windows, the number of texts per example.
+    For each array, they have the dtype and the shape without the first axis in
+    common. The number of sequences per example must also be the same for
+    choices, and the number of texts per example for texts in windows.
     """
     form: dict[str, Any] = {
         name: (array.dtype.name, array.shape[1:])

@@ -80,8 +80,8 @@ def csv(
     """
     if not columns and header is False:
         raise InputError(
-            "header is False, but without columns, the header names the "
-            "fields; give the columns, or leave header out."
+            "header is False and there are no columns, so the fields have no "
+            "names; give the columns, or leave header out."
         )
     has_header = not columns or _has_header(header, columns)
 
