@@ -146,8 +146,8 @@ class Examples:
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         """Returns features, labels and weights of the examples at `indices`.
 
-        If `weights` lacks an output, its labels get the weight 1, except for
-        padding and labels that are `IGNORED`, which get the weight 0.
+        If `weights` lacks an output, its labels get the weight 1. Of integer
+        labels, padding and labels that are `IGNORED` get the weight 0.
         """
         features, labels, weights = (
             {name: tf.gather(x, indices) for name, x in tensors.items()}
