@@ -81,7 +81,7 @@ def test_batches_have_little_padding_and_the_order_of_their_seed(examples):
 
 
 def test_pools_have_similar_sizes(examples):
-    # There are 72 batches. Pools of 64 and 8 batches would give 2 % padding.
+    # There are 72 batches. Pools of 64 and 8 batches would give 2% padding.
     masks = _masks(_batches(examples, 7))
     assert len(masks) == 72
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
