@@ -80,9 +80,17 @@ _NAMES_OF_ROBERTA = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 _NAMES_OF_MPNET = _NAMES_OF_ROBERTA._replace(unk="[UNK]")
 _EXTRA = ("additional_special_tokens", "extra_special_tokens")
 _SPECIAL: Known = dict.fromkeys([*_NAMES, *_EXTRA, "bos_token", "eos_token"])
+_SEGMENTS = ["token_type_ids"]
 _KEYS_OF_HUB = ("added_tokens_decoder", "model_input_names", *_SPECIAL)
 _KEYS_OF_OURS: Known = dict.fromkeys(
     field.name for field in dataclasses.fields(TokenizerSettings)
+)
+# These settings stay when transformers loads and saves our files.
+_ONLY_OURS = ("special_tokens_in_text",)
+# transformers adds one of these keys when it saves a tokenizer.
+_OF_TRANSFORMERS = (
+    *("added_tokens_decoder", "backend", "clean_up_tokenization_spaces"),
+    "name_or_path",
 )
 # The keys that `TokenizerSettings.to_json` has always written.
 _OLD_KEYS = {*CASE, "model_max_length", "tokenizer_class"}
@@ -142,11 +150,14 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     is_of_hub = file.name != _VOCAB or any(x.is_file() for x in of_hub)
     is_of_hub |= any(config.get(x) is not None for x in _KEYS_OF_HUB)
     with damage_named(file):
-        if _is_ours(config) or not is_of_hub:
-            ours = config.get(OURS, {})
-            check_keys(ours, _KEYS_OF_OURS, folder / CONFIG)
-            return {**config, **ours}
-        return _values_of_hub(file, name, config, special, added)
+        ours = config.get(OURS, {})
+        check_keys(ours, _KEYS_OF_OURS, folder / CONFIG)
+        if _is_ours(config):
+            return _values_of_ours(config, ours)
+        if not (ours or is_of_hub):
+            return config
+        values = _values_of_hub(file, name, config, special, added)
+        return values | {x: ours[x] for x in _ONLY_OURS if x in ours}
 
 
 def read_pieces(file: Path, *, is_of_hub: bool = False) -> list[str]:
@@ -214,6 +225,17 @@ def _class_name(file: Path, config: dict, model: dict) -> str | None:
     return name or _CLASS_OF_FAMILY.get(family)
 
 
+def _values_of_ours(config: dict, ours: dict) -> dict[str, Any]:
+    """Returns the values under our key, unless Hugging Face's keys differ."""
+    values = {**ours, **config}
+    names = zip(_NAMES, ours.get("special_tokens", SPECIAL_TOKENS), strict=True)
+    tokens = [_special(config.get(x) or name) for x, name in names]
+    values["special_tokens"] = [x.content for x in tokens]
+    if "token_type_ids" not in config.get("model_input_names", _SEGMENTS):
+        values["second_segment"] = 0
+    return values
+
+
 def _values_of_hub(
     file: Path, class_name: str | None, config: dict, special: dict, added: dict
 ) -> dict[str, Any]:
@@ -265,7 +287,7 @@ def _values_of_hub(
         values |= {x: config[x] for x in CASE if x in config}
     inputs = config.get("model_input_names")
     if inputs is None:
-        inputs = [] if class_name in _WITHOUT_SEGMENTS else ["token_type_ids"]
+        inputs = [] if class_name in _WITHOUT_SEGMENTS else _SEGMENTS
     # The added tokens.
     special_tokens = [_special(x) for x in names.values()]
     told: list[AddedToken] = []
@@ -344,4 +366,7 @@ def _refused_choice(file: Path, name: str, value: Any) -> InputError:
 
 
 def _is_ours(config: dict) -> bool:
-    return OURS in config or config.keys() == _OLD_KEYS
+    if OURS not in config:
+        return config.keys() == _OLD_KEYS
+    # transformers copies our key, although its tokenizer may have changed.
+    return config.keys().isdisjoint(_OF_TRANSFORMERS)

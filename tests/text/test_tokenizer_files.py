@@ -280,6 +280,44 @@ def test_tokenizer_json_decides(make_folder):
     assert load_tokenizer(folder).pieces == tuple(stale)
 
 
+def test_a_folder_that_transformers_saved_again(make_folder):
+    """transformers copies our key, but its tokenizer may have new tokens."""
+    files = hub_files(BertTokenizer(PIECES, special_tokens_in_text=True), 16)
+    again = json.loads(files["tokenizer_config.json"])
+    again |= {
+        "backend": "tokenizers",
+        "cls_token": "fox",
+        "model_input_names": [],
+    }
+    folder = make_folder(
+        pieces=reversed(PIECES),  # release 5 leaves the old vocab.txt there
+        tokenizer=_tokenizer_json(),
+        tokenizer_config=again,
+    )
+    tokenizer, in_python = _both(folder)
+    for ids in (tokenizer(TEXTS[:1]).to_list(), in_python(TEXTS[:1])):
+        assert tokenizer.tokens(ids[0]) == WITH_ADDED[0].split()
+    assert tokenizer.settings.special_tokens_in_text
+    assert tokenizer.settings.special_tokens.cls == "fox"
+    assert tokenizer.settings.second_segment == 0
+
+
+def test_edited_keys_of_our_own_config(make_folder):
+    settings = TokenizerSettings(
+        truncation_side="left", special_tokens=SpecialTokens(mask="film")
+    )
+    tokenizer = BertTokenizer.from_settings(PIECES, settings)
+    config = json.loads(hub_files(tokenizer, 16)["tokenizer_config.json"])
+    folder = make_folder(tokenizer_config=config)
+    assert load_tokenizer(folder).settings == settings
+    config |= {"truncation_side": "right", "cls_token": {"content": "fox"}}
+    config["model_input_names"] = ["input_ids"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    assert load_tokenizer(folder).settings == TokenizerSettings(
+        special_tokens=SpecialTokens(cls="fox", mask="film"), second_segment=0
+    )
+
+
 def test_a_cased_tokenizer_json_decides_about_case(make_folder):
     clean = {"type": "BertNormalizer", "lowercase": False}
     folder = make_folder(tokenizer=_tokenizer_json(normalizer=clean))
