@@ -94,7 +94,8 @@ def _weight_folders(path: Path) -> tuple[Path, Path]:
     """Returns the folders that can hold the weights: `path` and a folder in it.
 
     Before 2021, sentence-transformers kept the network's weights in the folder
-    of its module. Raises InputError if the network is not a Transformer.
+    of its module. If modules.json names this folder, it comes first. Raises
+    InputError if the network is not a Transformer.
     """
     modules = read_json(path / "modules.json", list, is_needed=False)
     first = modules[0] if modules and isinstance(modules[0], dict) else {}
@@ -104,7 +105,8 @@ def _weight_folders(path: Path) -> tuple[Path, Path]:
             f"{path} is a sentence-transformers model whose network is {name}, "
             "but this package reads only Transformer; choose another model."
         )
-    return path, path / str(first.get("path", "0_Transformer"))
+    inner = path / str(first.get("path", "0_Transformer"))
+    return (inner, path) if first else (path, inner)
 
 
 @functools.cache  # a run asks for the same address several times

@@ -35,6 +35,7 @@ CONFIG: Known = {
     "similarity_fn_name": ("cosine", "dot"),
     "truncate_dim": None,
     "activation_fn": (None,),
+    "requirements": None,  # the versions of packages
 }
 _CROSS_ENCODER: Known = {
     **CONFIG,
@@ -60,13 +61,14 @@ _KERNEL, _BIAS = "linear.weight", "linear.bias"
 
 
 def modules_folder(folder: Path) -> Path | None:
-    """Returns the folder with modules.json: `folder`, its parent, or None."""
+    """Returns the folder with modules.json: `folder`, one above it, or None."""
     if (folder / MODULES_FILE).is_file():
         return folder
-    if (folder.parent / MODULES_FILE).is_file():
-        for module in read_modules_file(folder.parent)[:1]:
-            if module["path"] == folder.name:
-                return folder.parent
+    for root in (folder.parent, folder.parent.parent):
+        if (root / MODULES_FILE).is_file():
+            for module in read_modules_file(root)[:1]:
+                if root / module["path"] == folder:
+                    return root
     return None
 
 
@@ -74,7 +76,9 @@ def read_modules_file(root: Path) -> list[dict[str, Any]]:
     """Returns the modules of a folder, each with its type and its path."""
     modules = read_json(root / MODULES_FILE, list)
     for module in modules:
-        if not (isinstance(module, dict) and {"type", "path"} <= set(module)):
+        if not isinstance(module, dict) or not all(
+            isinstance(module.get(x), str) for x in ("type", "path")
+        ):
             raise InputError(
                 f"{root / MODULES_FILE} has the module {module!r}, but a "
                 "module must have a type and a path; copy the file again."

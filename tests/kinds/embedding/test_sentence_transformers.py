@@ -169,20 +169,23 @@ def test_our_own_format_keeps_the_pooling(new, checkpoint, tmp_path, caplog):
     assert "but not its labels, pooling and prompts; to k" in caplog.text
 
 
-def test_a_folder_of_an_old_release(checkpoint, tmp_path):
+@pytest.mark.parametrize("path", ["0_Transformer", "./a/", "models/encoder"])
+def test_a_folder_of_an_old_release(checkpoint, tmp_path, path):
     """Its weights are in 0_Transformer, beside sentence_bert_config.json."""
     folder = _convert(checkpoint, tmp_path / "st", pooling="max")
-    inner = folder / "0_Transformer"
-    inner.mkdir()
+    inner = folder / path
+    inner.mkdir(parents=True)
     for file in list(folder.iterdir()):
         if file.is_file() and file.name != "modules.json":
             shutil.move(file, inner)
     shutil.move(inner / "config_sentence_transformers.json", folder)
     modules = _read(folder, "modules.json")
-    modules[0]["path"] = inner.name
+    modules[0]["path"] = path
     _write(folder, {"modules.json": modules})
-    for path in (folder, inner):
-        _check_model(path, checkpoint, pooling="max", max_seq_length=9)
+    # Other weights may be beside modules.json, for transformers.
+    (folder / "model.safetensors").write_bytes(b"")
+    for place in (folder, inner):
+        _check_model(place, checkpoint, pooling="max", max_seq_length=9)
 
 
 def test_text_may_be_lower_cased_before_the_tokenizer(new):
@@ -212,6 +215,7 @@ REFUSED = {
         ({}, "modules.json is not a list; copy it again"),
         ([], "has the modules \\(none\\), but only"),
         ([{"path": ""}], "must have a type and a path; copy"),
+        ([{"path": 1, "type": "Transformer"}], "must have a type and a path"),
         (
             [*NEW["modules.json"], DENSE | {"type": "a.Dense"}],
             "has the modules Transformer, Pooling, a.Dense, but only",
