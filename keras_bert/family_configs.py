@@ -19,6 +19,12 @@ _KEYS = """
     attention_probs_dropout_prob max_position_embeddings initializer_range
     layer_norm_eps directionality
 """.split()
+# The defaults of sizes from which other fields are computed.
+_SIZES: dict[str, Any] = {
+    "hidden_size": 768,
+    "num_attention_heads": 12,
+    "num_hidden_layers": 12,
+}
 # The model_type of Alibaba-NLP/new-impl -> its name in transformers.
 _OTHER_NAMES = {"new": "gte"}
 _FAMILIES_OF_CLASSES = {
@@ -56,7 +62,13 @@ def family_of(values: Values) -> str:
     and the names of weights are similar, the outputs would be wrong.
     """
     named = values.get("model_type")
-    for architecture in values.get("architectures") or ():
+    architectures = values.get("architectures") or []
+    if not isinstance(architectures, list):
+        raise InputError(
+            f"The model config has the architectures {architectures!r:.80}, "
+            "but must be a list of names; copy the file again."
+        )
+    for architecture in architectures:
         if named is None:
             named = _family_of_class(str(architecture)) or architecture
     named = named or "bert"
@@ -91,20 +103,33 @@ def translate_huggingface(values: Values) -> dict[str, Any]:
 
     Raises InputError if this package cannot build the network.
     """
+    try:
+        return _translate(values)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise InputError(
+            f"The model config has a value of the wrong type ({error}); copy "
+            "the file again."
+        ) from error
+
+
+def _translate(values: Values) -> dict[str, Any]:
     name = family_of(values)
     family = FAMILIES[name]
     names = {**family.former_keys, **family.keys}
+    for key, usual_name in names.items():
+        pair = values.get(key), values.get(usual_name)
+        # For other settings, transformers reads only the family's own name.
+        if usual_name in _SIZES and None not in pair and pair[0] != pair[1]:
+            raise InputError(
+                f"The model config has {key} {pair[0]!r} and {usual_name} "
+                f"{pair[1]!r}, which are the same setting; remove one of them."
+            )
     # A family's own name for a setting takes precedence over the usual name.
     renamed = {names[key]: x for key, x in values.items() if key in names}
     usual = {key: x for key, x in values.items() if key not in names}
     values = {**usual, **renamed}
     _check_values(values, name)
-    sizes: dict[str, Any] = {
-        "hidden_size": 768,
-        "num_attention_heads": 12,
-        "num_hidden_layers": 12,
-    }
-    sizes |= {x: y for x, y in family.switches.items() if x in sizes}
+    sizes = _SIZES | {x: y for x, y in family.switches.items() if x in _SIZES}
     keys = {*_KEYS, *family.switches, *names.values()}
     keys -= {"hidden_act", "position_embedding_type"}
     fields: dict[str, Any] = {"hidden_act": "gelu_erf", **family.switches}

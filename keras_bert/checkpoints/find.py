@@ -80,6 +80,11 @@ def find_weights(checkpoint: str | Path) -> Path:
             f" {path} is in the package {_MODEL_PACKAGE}{path}; install it "
             "from the repository."
         )
+    if (path / "adapter_config.json").is_file():
+        hint = (
+            " The folder has peft adapters without their base model; merge "
+            "them with peft's merge_and_unload, and save the model."
+        )
     if _HUB_NAME.fullmatch(str(checkpoint)) and not path.parent.exists():
         hint = f" For the Hub model, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(

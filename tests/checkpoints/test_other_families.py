@@ -77,6 +77,36 @@ def test_weights_of_bert(checkpoint, values):
     assert len(Checkpoint.of(checkpoint).arrays) == 1
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model_type": "distilbert", "n_heads": 2, "num_attention_heads": 4},
+         "n_heads 2 and num_attention_heads 4, which are the same setting"),
+        ({"model_type": "roberta", "max_position_embeddings": "514"},
+         "a value of the wrong type .unsupported operand"),
+        ({"model_type": "gte", "rope_parameters": [10000]},
+         "a value of the wrong type .'list' object has no attribute 'get'"),
+        ({"architectures": "BertModel"}, "architectures 'BertModel', but must"),
+        ({"architectures": 3}, "has the architectures 3, but must be a list"),
+    ],
+)  # fmt: skip
+def test_wrong_values_of_a_config_are_named(checkpoint, values, message):
+    _write(checkpoint, "config.json", {"vocab_size": 31} | values)
+    for read in (
+        lambda: BertConfig.from_json(checkpoint / "config.json"),
+        lambda: Checkpoint.of(checkpoint).arrays,
+    ):
+        with pytest.raises(InputError, match=message):
+            read()
+
+
+def test_adapters_without_their_base_model(tmp_path):
+    _write(tmp_path, "adapter_config.json", {"peft_type": "LORA"})
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match="merge them with peft's mer"):
+        Checkpoint.of(tmp_path)
+
+
 def test_adapters_of_peft_are_refused(checkpoint):
     """transformers adds adapter_model.safetensors to the weights."""
     _write(checkpoint, "config.json", {"vocab_size": 31})
