@@ -20,13 +20,14 @@ from keras_bert.checkpoints.read import hash_arrays, read_file
 from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import read_json
+from keras_bert.settings import CheckedSettings
 
 ADAPTERS_FILE = "adapters.json"
 _A, _B = "lora_kernel_a", "lora_kernel_b"  # Keras' names
 
 
 @dataclasses.dataclass(frozen=True)
-class BaseModel:
+class BaseModel(CheckedSettings):
     """The model that adapters belong to, as `adapters.json` describes it.
 
     Attributes:
@@ -59,9 +60,10 @@ class BaseModel:
         no such file, and InputError if the file is damaged.
         """
         path = file.with_name(ADAPTERS_FILE)
+        values = read_json(path)
         try:
-            return cls(**read_json(path))
-        except TypeError as error:
+            return cls(**values)
+        except (InputError, TypeError) as error:
             raise InputError(
                 f"{path} is damaged ({error}); copy it again."
             ) from error

@@ -273,9 +273,10 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
     again = load_finetuned(run).model.weights
     for weight, expected in zip(again, weights, strict=True):
         np.testing.assert_array_equal(weight.numpy(), expected)
-    (run / "adapters.json").write_text('{"base": 3}')
-    with pytest.raises(InputError, match=r"adapters\.json is damaged"):
-        load_finetuned(run)
+    for values in ({"base": 3}, described | {"lora_alpha": "8"}):
+        (run / "adapters.json").write_text(json.dumps(values))
+        with pytest.raises(InputError, match=r"adapters\.json is damaged"):
+            load_finetuned(run)
     (run / "adapters.json").unlink()
     with pytest.raises(FileNotFoundError, match="copy the whole folder"):
         load_finetuned(run)
