@@ -242,6 +242,13 @@ def _values_of_hub(
     json = None if file.name == _VOCAB else read_tokenizer(file)
     adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
     obeys = class_name in _WITHOUT_WORD_PIECES
+    is_of_bert = not json or json.is_of_bert
+    if config and obeys and is_of_bert:
+        raise InputError(
+            f"{file} has word pieces, but the tokenizer_class is {class_name}, "
+            "so releases of transformers disagree about the ids; write the "
+            f"class used in training, such as BertTokenizer, into {CONFIG}."
+        )
     # A file without a pre-tokenizer is refused when it is used.
     splits = json and json.values.get("pre_tokenizer")
     if json and obeys and splits and json.adds_space != adds_space:
@@ -252,7 +259,6 @@ def _values_of_hub(
             "both files."
         )
     # Without tokenizer_config.json, tokenizer.json decides.
-    is_of_bert = not json or json.is_of_bert
     is_generic = json and (
         class_name in _GENERIC or not config or not is_of_bert
     )

@@ -456,6 +456,17 @@ MISUSES = {
         _with_config(subword_tokenizer_type="character"),
         "has subword_tokenizer_type: 'character', which does not match its",
     ),
+    "word pieces of RoBERTa": (
+        _with_config(tokenizer_class="RobertaTokenizer"),
+        "has word pieces, but the tokenizer_class is RobertaTokenizer",
+    ),
+    "word pieces of a RoBERTa network": (
+        {
+            **_with_config(tokenizer_class=None),
+            "config": {"model_type": "xlm-roberta"},
+        },
+        "has word pieces, but the tokenizer_class is XLMRobertaTokenizer",
+    ),
     "an unknown name": (
         {"special_tokens_map": {"image_token": "<i>"}},
         "special_tokens_map.json has image_token: '<i>', which",
