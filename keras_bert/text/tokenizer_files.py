@@ -16,6 +16,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_json import (
     Known,
+    TokenizerJson,
     check_keys,
     damage_named,
     tokenizer_json,
@@ -240,24 +241,9 @@ def _values_of_hub(
     file: Path, class_name: str | None, config: dict, special: dict, added: dict
 ) -> dict[str, Any]:
     json = None if file.name == _VOCAB else read_tokenizer(file)
-    adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
-    obeys = class_name in _WITHOUT_WORD_PIECES
+    if json and class_name in _WITHOUT_WORD_PIECES:
+        _check_class(json, class_name, config)
     is_of_bert = not json or json.is_of_bert
-    if config and obeys and is_of_bert:
-        raise InputError(
-            f"{file} has word pieces, but the tokenizer_class is {class_name}, "
-            "so releases of transformers disagree about the ids; write the "
-            f"class used in training, such as BertTokenizer, into {CONFIG}."
-        )
-    # A file without a pre-tokenizer is refused when it is used.
-    splits = json and json.values.get("pre_tokenizer")
-    if json and obeys and splits and json.adds_space != adds_space:
-        raise InputError(
-            f"{file} has add_prefix_space: {json.adds_space}, but {CONFIG} "
-            f"says {adds_space}, so libraries disagree about the ids of the "
-            "first word of a text; write the value used in training into "
-            "both files."
-        )
     # Without tokenizer_config.json, tokenizer.json decides.
     is_generic = json and (
         class_name in _GENERIC or not config or not is_of_bert
@@ -319,6 +305,25 @@ def _values_of_hub(
         "truncation_side": config.get("truncation_side") or side,
         "added_tokens": _added_tokens(told, special_tokens, config, ids),
     }
+
+
+def _check_class(json: TokenizerJson, class_name: str, config: dict) -> None:
+    """Raises InputError if libraries disagree about a tokenizer.json."""
+    adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
+    if config and json.is_of_bert:
+        raise InputError(
+            f"{json.file} has word pieces, but the tokenizer_class is "
+            f"{class_name}, so libraries disagree about the ids; write the "
+            f"class used in training, such as BertTokenizer, into {CONFIG}."
+        )
+    # A file without a pre-tokenizer is refused when it is used.
+    if json.values.get("pre_tokenizer") and json.adds_space != adds_space:
+        raise InputError(
+            f"{json.file} has add_prefix_space: {json.adds_space}, but "
+            f"{CONFIG} says {adds_space}, so libraries disagree about the ids "
+            "of the first word of a text; write the value used in training "
+            "into both files."
+        )
 
 
 def _added_tokens(
