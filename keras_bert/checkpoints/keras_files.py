@@ -39,7 +39,8 @@ def read_keras(file: Path) -> Arrays:
     except Exception as error:
         raise InputError(
             f"Keras cannot load {file} ({first_line(error)}); first import "
-            "the module that defines its custom layers, or save the file again."
+            "the module that defines its custom layers, or save the network "
+            "again with model.save."
         ) from error
     arrays = arrays_of(network)
     return {x: y for x, y in arrays.items() if "/lora_kernel_" not in x}

@@ -122,7 +122,8 @@ class HubConfig:
         if not isinstance(names, dict) or set(names) != set(numbers):
             raise InputError(
                 f"config.json in {self.folder} has the id2label {names!r:.80}, "
-                'but must name the outputs "0", "1" and so on; copy it again.'
+                'but must have a name for each of the keys "0", "1" and so on; '
+                "copy the file again."
             )
         return tuple(str(names[number]) for number in numbers)
 

@@ -191,9 +191,9 @@ class Kind(tf.Module):
         if former := _FORMER.intersection(cls.__dict__):
             raise InputError(
                 f"The kind {cls.__name__} has {min(former)}, which is no "
-                "longer used; remove it. For the names of the kind and its "
-                "heads in other libraries, define hub = HubNames(...). The "
-                "labels get the dtype of what gold returns."
+                "longer used; remove it. The names of the kind and its heads "
+                "in other libraries are now given by hub = HubNames(...), and "
+                "the dtype of the labels by what gold returns."
             )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]

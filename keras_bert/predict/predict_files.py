@@ -126,8 +126,8 @@ def check_is_no_csv(output_file: str | Path | None) -> None:
     """Raises InputError if the output file has the name of a CSV file."""
     if output_file and is_csv(output_file):
         raise InputError(
-            f"The answers are JSON lines, but {output_file} would be CSV; name "
-            "it .jsonl."
+            f"The answers are JSON lines, but {output_file} would be CSV; give "
+            "a name that ends with .jsonl."
         )
 
 

@@ -115,7 +115,8 @@ def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
             raise csv_files.wrong_number(number, file, len(row), len(header))
         if any("\0" in value for value in row):
             raise InputError(
-                f"Line {number} of {file} has a zero byte; save the file again."
+                f"Line {number} of {file} contains a null byte; save the "
+                "file as UTF-8 text."
             )
         values = by_column(header, row, inputs)
         yield RequestLine(json.dumps(values), number, file)

@@ -99,9 +99,9 @@ class Task:
         for file in self.test_files.values():
             if Path(file).suffix == ".jsonl":
                 raise InputError(
-                    f"test_files contains {file}, but a file of this name "
-                    "already holds the predictions as JSON lines; name it "
-                    f"{Path(file).with_suffix('.tsv')}."
+                    f"test_files contains {file}, but the test predictions are "
+                    "written as TSV, with JSON lines in a .jsonl file of the "
+                    f"same name; write {Path(file).with_suffix('.tsv')}."
                 )
         stems = [Path(file).stem for file in self.test_files.values()]
         if len({"predictions", *stems}) <= len(stems):

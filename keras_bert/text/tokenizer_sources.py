@@ -51,8 +51,8 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
     (rules,) = (dict(_fields(x)) for number, x in fields if number == 3)
     if trainer.get(3, _UNIGRAM) != _UNIGRAM or not rules.get(2):
         raise InputError(
-            f"{file} is not a Unigram model with rules that normalize text; "
-            "give the tokenizer.json of the checkpoint."
+            f"{file} is not a Unigram model with normalization rules; give the "
+            "tokenizer.json of the checkpoint."
         )
     # XLM-RoBERTa uses fairseq's special tokens and ids instead of the file's.
     names = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -80,8 +80,8 @@ def _of_merges(file: Path) -> dict[str, Any]:
     vocab = json.loads(file.read_bytes())
     if not file.with_name(_MERGES).is_file():
         raise FileNotFoundError(
-            f"{file} has no {_MERGES} beside it; copy it there, or give the "
-            "tokenizer.json of the checkpoint."
+            f"The folder of {file} has no {_MERGES}; copy that file there, or "
+            "give the tokenizer.json of the checkpoint."
         )
     lines = file.with_name(_MERGES).read_text(encoding="utf-8").split("\n")
     merges = [x for x in lines if x and not x.startswith("#version")]

@@ -165,7 +165,7 @@ def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
                 raise InputError(
                     f"Line {number} of {file} has {len(values)} columns, but "
                     "the first line has the 4 columns of trec_eval: query, 0, "
-                    "document, relevance."
+                    "document, relevance; correct the line."
                 )
             if values:
                 yield values[0], values[2], values[3]

@@ -137,7 +137,9 @@ def test_wrong_input_leaves_nothing(served, files, tmp_path):
         with pytest.raises((OSError, InputError), match=message):
             predict_files(model_dir, names, out)
     for predict in (predict_files, predict_lines):
-        with pytest.raises(InputError, match="would be CSV; name it .jsonl"):
+        with pytest.raises(
+            InputError, match="would be CSV; give a name that ends with .jsonl"
+        ):
             predict(served, None, out.with_name("a.csv.gz"))
     assert not out.parent.exists()
 

@@ -250,7 +250,7 @@ def test_a_repeated_column_is_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("content", "inputs", "message"),
     [
-        ("left\n" + 600 * "a\n" + "\0\n", ("left",), "Line 602 .* a zero byte"),
+        ("left\n" + 600 * "a\n" + "\0\n", ("left",), "Line 602 .* a null byte"),
         ("left,id\na,1\n", ("text",), "columns left, id, but text must be amo"),
         ("a fox, and a dog\n", ("text",), "columns a fox,  and a dog, but t"),
         ("left,id\na,1\n", (), "left, id; name the column .* as --field=text"),

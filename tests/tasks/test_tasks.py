@@ -125,7 +125,7 @@ def test_official_files(shared, folder, task, sizes, row):
             "must differ from each other and from 'predictions'",
         ),
         ({"test_files": {"a": "x.tsv", "b": "x.csv"}}, "must differ"),
-        ({"test_files": {"test": "x.jsonl"}}, "; name it x.tsv"),
+        ({"test_files": {"test": "x.jsonl"}}, "; write x.tsv"),
     ],
 )
 def test_a_task_that_contradicts_itself_is_refused(change, message):

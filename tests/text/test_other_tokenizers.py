@@ -503,5 +503,6 @@ def test_the_last_rank_of_a_merge_counts(small_roberta, tmp_path):
 
 def test_vocab_json_without_merges(golden, tmp_path):
     shutil.copy(golden[0] / "roberta/vocab.json", tmp_path)
-    with pytest.raises(FileNotFoundError, match="has no merges.txt beside it"):
+    message = "vocab.json has no merges.txt; copy that file there"
+    with pytest.raises(FileNotFoundError, match=message):
         load_tokenizer(vocab_file=tmp_path / "vocab.json")
