@@ -39,9 +39,9 @@ class Evaluation:
     ) -> tuple[list[Answer], dict[str, float]]:
         """Returns the answers and their metrics, including the `loss`.
 
-        There is no loss if the rows do not fit the loss of the kind. With
-        `tune`, the kind first tunes the weights that training does not change,
-        such as thresholds, on these rows.
+        The loss is left out if the texts and labels of the rows are not those
+        that it needs. With `tune`, the kind first tunes the weights that
+        training does not change, such as thresholds, on these rows.
         """
         kind = self._kind
         if self._predictor is None or self._predictor.model is not model:

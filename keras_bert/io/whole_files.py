@@ -240,7 +240,10 @@ def write_error_named(path: Path) -> Iterator[None]:
 
 
 def _followed(path: Path) -> Path:
-    """Returns the target of a link, which may not exist, or the path itself."""
+    """Returns the path or, if it is a link, the target of the link.
+
+    The target need not exist.
+    """
     return path if is_remote(path) or not path.is_symlink() else path.resolve()
 
 

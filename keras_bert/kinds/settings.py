@@ -1,7 +1,8 @@
-"""The settings that every kind has, and the settings of several kinds.
+"""The settings that every kind has, and those that only some kinds have.
 
-The flags of keras-bert finetune come from these settings. No module named
-`settings` imports TensorFlow, so --help and errors in flags appear at once.
+The flags of keras-bert finetune come from these settings. None of the modules
+with the name `settings` imports TensorFlow, so --help and errors in flags
+appear at once.
 """
 
 import dataclasses

@@ -149,7 +149,11 @@ class Embedding(Kind):
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
-        """Returns examples, without labels if the rows do not fit the loss."""
+        """Returns examples.
+
+        They have no labels if the texts and labels of the rows are not those
+        that the loss needs.
+        """
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
         after_prompts = [self._prompt + text for text in texts]

@@ -158,7 +158,10 @@ def _error_of_rows(
 
 
 def _cosines(embeddings: tf.Tensor) -> tf.Tensor:
-    """Returns the cosines of each row's first and other texts, [B, C - 1]."""
+    """Returns the cosine of each row's first text with each other text.
+
+    The shape is [B, C - 1].
+    """
     unit = _unit(embeddings)
     return tf.reduce_sum(unit[:, :1] * unit[:, 1:], axis=-1)
 

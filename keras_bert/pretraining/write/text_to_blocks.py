@@ -1,9 +1,9 @@
 """Text files -> lines -> documents -> blocks of neighboring documents.
 
 A worker gets one block at a time, and random next sentences come from the same
-block. So the size of a block bounds the memory. Blocks are cut within a unit: a
-large file, or several small ones. Where the blocks of a unit end depends only
-on the text of the unit.
+block. So the size of a block bounds the memory. Each block lies in one unit: a
+large file, or several small ones. How a unit is cut into blocks depends only on
+the text of this unit.
 """
 
 import dataclasses
