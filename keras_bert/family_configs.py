@@ -66,7 +66,7 @@ def family_of(values: Values) -> str:
     if not isinstance(architectures, list):
         raise InputError(
             f"The model config has the architectures {architectures!r:.80}, "
-            "but must be a list of names; copy the file again."
+            "but must have a list of names; copy the file again."
         )
     for architecture in architectures:
         if named is None:

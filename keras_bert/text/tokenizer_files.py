@@ -89,10 +89,9 @@ _KEYS_OF_OURS: Known = dict.fromkeys(
 # These settings stay when transformers loads and saves our files.
 _ONLY_OURS = ("special_tokens_in_text",)
 # transformers adds one of these keys when it saves a tokenizer.
-_OF_TRANSFORMERS = (
-    *("added_tokens_decoder", "backend", "clean_up_tokenization_spaces"),
-    "name_or_path",
-)
+_OF_TRANSFORMERS = """
+    added_tokens_decoder backend clean_up_tokenization_spaces name_or_path
+""".split()
 # The keys that `TokenizerSettings.to_json` has always written.
 _OLD_KEYS = {*CASE, "model_max_length", "tokenizer_class"}
 _USED = ("truncation_side", OURS, *_OLD_KEYS, *_CHOICES, *_KEYS_OF_HUB)
@@ -227,7 +226,7 @@ def _class_name(file: Path, config: dict, model: dict) -> str | None:
 
 
 def _values_of_ours(config: dict, ours: dict) -> dict[str, Any]:
-    """Returns the values under our key, unless Hugging Face's keys differ."""
+    """Returns the values under our key; Hugging Face's keys take precedence."""
     values = {**ours, **config}
     names = zip(_NAMES, ours.get("special_tokens", SPECIAL_TOKENS), strict=True)
     tokens = [_special(config.get(x) or name) for x, name in names]
@@ -309,13 +308,13 @@ def _values_of_hub(
 
 def _check_class(json: TokenizerJson, class_name: str, config: dict) -> None:
     """Raises InputError if libraries disagree about a tokenizer.json."""
-    adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
     if config and json.is_of_bert:
         raise InputError(
             f"{json.file} has word pieces, but the tokenizer_class is "
             f"{class_name}, so libraries disagree about the ids; write the "
             f"class used in training, such as BertTokenizer, into {CONFIG}."
         )
+    adds_space = bool(config.get("add_prefix_space", class_name in _OF_XLM))
     # A file without a pre-tokenizer is refused when it is used.
     if json.values.get("pre_tokenizer") and json.adds_space != adds_space:
         raise InputError(

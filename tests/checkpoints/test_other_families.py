@@ -87,7 +87,7 @@ def test_weights_of_bert(checkpoint, values):
         ({"model_type": "gte", "rope_parameters": [10000]},
          "a value of the wrong type .'list' object has no attribute 'get'"),
         ({"architectures": "BertModel"}, "architectures 'BertModel', but must"),
-        ({"architectures": 3}, "has the architectures 3, but must be a list"),
+        ({"architectures": 3}, "has the architectures 3, but must have a list"),
     ],
 )  # fmt: skip
 def test_wrong_values_of_a_config_are_named(checkpoint, values, message):
